@@ -1,0 +1,89 @@
+#include "core/model/gemm.hpp"
+
+#include <string_view>
+
+namespace fsdp {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// A weight that multiplies the module's input, as (in, out) and a batch of experts; n = 0 for the
+/// rest.
+Gemm weight_gemm(const Module& module, const Parameter& parameter, const Batch& batch) {
+  const auto& shape = parameter.shape;
+  if (contains(module.class_name, "Embedding") || contains(parameter.name, "embedding")) {
+    return {};
+  }
+  const std::int64_t tokens = batch.tokens();
+  switch (shape.size()) {
+    case 2:
+      return contains(module.class_name, "Conv1D")
+                 ? Gemm{.batch = 1, .m = tokens, .n = shape[1], .k = shape[0]}
+                 : Gemm{.batch = 1, .m = tokens, .n = shape[0], .k = shape[1]};
+    case 3:  // experts (E, out, in): every expert sees every token, as in the recorded models
+      return shape[0] == 1 ? Gemm{}
+                           : Gemm{.batch = shape[0], .m = tokens, .n = shape[1], .k = shape[2]};
+    case 4:  // a convolution whose windows do not overlap is a product over patches
+      return {.batch = 1, .m = tokens, .n = shape[0], .k = shape[1] * shape[2] * shape[3]};
+    default:
+      return {};
+  }
+}
+
+std::vector<Gemm> attention_gemms(const Module& module, const Batch& batch) {
+  if (!module.attention) {
+    return {};
+  }
+  const std::int64_t count = module.attention->heads * batch.micro_batch;
+  const std::int64_t s = batch.sequence;
+  const std::int64_t d = module.attention->head_dim;
+  return {{.batch = count, .m = s, .n = s, .k = d}, {.batch = count, .m = s, .n = d, .k = s}};
+}
+
+Gemm data_gradient(const Gemm& g) { return {.batch = g.batch, .m = g.m, .n = g.k, .k = g.n}; }
+Gemm weight_gradient(const Gemm& g) { return {.batch = g.batch, .m = g.n, .n = g.k, .k = g.m}; }
+
+}  // namespace
+
+Flops flops(const Gemm& gemm) {
+  return {2.0 * static_cast<double>(gemm.batch) * static_cast<double>(gemm.m) *
+          static_cast<double>(gemm.n) * static_cast<double>(gemm.k)};
+}
+
+std::vector<Gemm> forward_gemms(const Module& module, const Batch& batch) {
+  std::vector<Gemm> out = attention_gemms(module, batch);
+  for (const Parameter& parameter : module.parameters) {
+    if (const Gemm gemm = weight_gemm(module, parameter, batch); gemm.n > 0) {
+      out.push_back(gemm);
+    }
+  }
+  return out;
+}
+
+std::vector<Gemm> backward_gemms(const Module& module, const Batch& batch,
+                                 bool input_requires_grad) {
+  std::vector<Gemm> out;
+  for (const Parameter& parameter : module.parameters) {
+    const Gemm gemm = weight_gemm(module, parameter, batch);
+    if (gemm.n == 0) {
+      continue;
+    }
+    if (input_requires_grad) {
+      out.push_back(data_gradient(gemm));
+    }
+    if (parameter.trainable) {
+      out.push_back(weight_gradient(gemm));
+    }
+  }
+  if (input_requires_grad) {
+    for (const Gemm& gemm : attention_gemms(module, batch)) {
+      out.push_back(data_gradient(gemm));
+      out.push_back(weight_gradient(gemm));
+    }
+  }
+  return out;
+}
+
+}  // namespace fsdp

@@ -1,0 +1,69 @@
+#include "core/model/model_spec.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/model/families.hpp"
+
+namespace fsdp {
+namespace {
+
+TEST(IsWithin, ComparesWholeComponents) {
+  EXPECT_TRUE(is_within("model.layers.1", ""));
+  EXPECT_TRUE(is_within("model.layers.1", "model.layers.1"));
+  EXPECT_TRUE(is_within("model.layers.1.mlp", "model.layers.1"));
+  EXPECT_FALSE(is_within("model.layers.10", "model.layers.1"));
+  EXPECT_FALSE(is_within("model", "model.layers"));
+}
+
+TEST(JoinPath, LeavesTheRootOut) {
+  EXPECT_EQ(join_path("", "weight"), "weight");
+  EXPECT_EQ(join_path("model.norm", "weight"), "model.norm.weight");
+}
+
+TEST(FindModule, FollowsPaths) {
+  const ModelSpec model = llama(
+      "m",
+      {.hidden = 8, .ffn = 8, .layers = 12, .heads = 2, .kv_heads = 2, .vocab = 8, .tied = false});
+  ASSERT_NE(find_module(model.root, "model.layers.11.mlp"), nullptr);
+  EXPECT_EQ(find_module(model.root, "model.layers.11.mlp")->path, "model.layers.11.mlp");
+  EXPECT_EQ(find_module(model.root, "")->path, "");
+  EXPECT_EQ(find_module(model.root, "model.layers.12"), nullptr);
+  EXPECT_EQ(find_module(model.root, "model.layers.1.mlp.none"), nullptr);
+}
+
+TEST(BlockPaths, AreTheOutermostBlocksInOrder) {
+  ModelSpec model;
+  model.root = {.path = "", .class_name = "Net", .parameters = {}, .children = {}, .attention = {}};
+  Module outer{
+      .path = "a", .class_name = "T5Block", .parameters = {}, .children = {}, .attention = {}};
+  outer.children.push_back({.path = "a.b",
+                            .class_name = "InnerBlock",
+                            .parameters = {},
+                            .children = {},
+                            .attention = {}});
+  model.root.children = {
+      outer,
+      {.path = "c",
+       .class_name = "LlamaDecoderLayer",
+       .parameters = {},
+       .children = {},
+       .attention = {}},
+      {.path = "d", .class_name = "Blocks", .parameters = {}, .children = {}, .attention = {}}};
+  EXPECT_EQ(block_paths(model), (std::vector<std::string>{"a", "c"}));
+}
+
+TEST(ParameterTotal, CountsATiedWeightOnce) {
+  const auto total = [](bool tied) {
+    return parameter_total(llama("m", {.hidden = 8,
+                                       .ffn = 8,
+                                       .layers = 1,
+                                       .heads = 2,
+                                       .kv_heads = 2,
+                                       .vocab = 10,
+                                       .tied = tied}));
+  };
+  EXPECT_EQ(total(false) - total(true), 80);
+}
+
+}  // namespace
+}  // namespace fsdp
