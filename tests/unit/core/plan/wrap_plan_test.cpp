@@ -133,6 +133,25 @@ TEST(WrapPlan, OnlyUnitsBehindTheEmbeddingSeeGradientsAtTheirInputs) {
   }
 }
 
+TEST(WrapPlan, ATiedWeightGetsItsGradientAtItsFirstUseOnly) {
+  // Autograd delivers the sum of both uses after the embedding's backward, the last in backward.
+  const WrapPlan p = plan(small_llama(true), WrapBlock{}, 4);
+  int steps = 0;
+  const TraceStep* first = nullptr;
+  for (const TraceStep& step : p.trace) {
+    for (const int index : step.gradients) {
+      if (p[step.unit].parameters[static_cast<std::size_t>(index)].path ==
+          "model.embed_tokens.weight") {
+        ++steps;
+        first = &step;
+      }
+    }
+  }
+  EXPECT_EQ(steps, 1);
+  ASSERT_NE(first, nullptr);
+  EXPECT_TRUE(first->forward.empty());  // the embedding, not the head's product
+}
+
 void expect_usage_error(const std::function<void()>& call, const std::string& part) {
   try {
     call();

@@ -84,6 +84,24 @@ TEST(BuildSchedule, ComputeWaitsForTheReduceScatterBeforeItPacksTheNext) {
   EXPECT_EQ(checked, 3);
 }
 
+TEST(BuildSchedule, AUnitThatRunsTwiceIsGatheredTwiceEachWayAndReducedOnce) {
+  ModelSpec model = small_llama(2);
+  std::vector<ModuleCall> calls;
+  for (const ModuleCall& call : model.calls) {
+    calls.push_back(call);
+    if (call.module == "model.layers.1.mlp.down_proj") {  // the second block runs again
+      for (const ModuleCall& again : model.calls) {
+        if (is_within(again.module, "model.layers.1")) {
+          calls.push_back(again);
+        }
+      }
+    }
+  }
+  model.calls = calls;
+  EXPECT_EQ(collectives(schedule_of(model, mixed_precision(), 8)),
+            "AG root, AG 0, AG 1, AG 1, AG 1, AG 1, AG 0, RS 1, RS 0, RS root");
+}
+
 TEST(BuildSchedule, RefusesWhatTheProfileDoesNotKnow) {
   const ModelSpec model = small_llama(1);
   FsdpPolicy policy = mixed_precision();
