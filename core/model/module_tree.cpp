@@ -15,7 +15,10 @@
 namespace fsdp {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Reading keeps objects in a std::map: the ordered kind copies whole subtrees, recursively, while
+// it grows. Writing keeps the documented order of keys.
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Deeper trees than any real model has would exhaust the stack of this recursive reader.
 constexpr int depth_limit = 128;
@@ -253,19 +256,19 @@ Json parse(std::string_view text) {
   }
 }
 
-Json written(const Parameter& parameter) {
-  Json json{{"name", parameter.name},
-            {"shape", parameter.shape},
-            {"dtype", to_text(parameter.dtype)},
-            {"trainable", parameter.trainable}};
+OrderedJson written(const Parameter& parameter) {
+  OrderedJson json{{"name", parameter.name},
+                   {"shape", parameter.shape},
+                   {"dtype", to_text(parameter.dtype)},
+                   {"trainable", parameter.trainable}};
   if (!parameter.tied_to.empty()) {
     json["tied_to"] = parameter.tied_to;
   }
   return json;
 }
 
-Json written(const Module& module) {
-  Json json{{"name", module.path}, {"class", module.class_name}};
+OrderedJson written(const Module& module) {
+  OrderedJson json{{"name", module.path}, {"class", module.class_name}};
   if (module.attention) {
     json["attention"] = {{"heads", module.attention->heads},
                          {"head_dim", module.attention->head_dim}};
@@ -296,18 +299,18 @@ ModelSpec read_module_tree(std::string_view json) {
 }
 
 std::string write_module_tree(const ModelSpec& model) {
-  Json json{{"name", model.name}};
+  OrderedJson json{{"name", model.name}};
   if (!model.scaling.empty()) {
     json["scaling"] = model.scaling;
   }
   json["root"] = written(model.root);
-  json["calls"] = Json::array();
+  json["calls"] = OrderedJson::array();
   for (const ModuleCall& call : model.calls) {
     json["calls"].push_back(
         {{"module", call.module}, {"input_requires_grad", call.input_requires_grad}});
   }
   // Names come from files and may hold any bytes; replacing is better than refusing to write.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace fsdp

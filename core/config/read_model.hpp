@@ -1,0 +1,16 @@
+// Reads the `model` key: a model file, a module tree, or a family's dimensions written in place.
+#pragma once
+
+#include "core/config/run_config.hpp"
+#include "core/config/yaml_reader.hpp"
+
+namespace fsdp {
+
+struct ReadModel {
+  ModelSource source;
+  ModelSpec model;
+};
+
+ReadModel read_model(const YamlReader& value);
+
+}  // namespace fsdp
