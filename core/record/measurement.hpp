@@ -30,8 +30,8 @@ struct Measurement {
 struct Comparison {
   Summary difference_ns;  ///< of the paired differences (this minus the other)
   double relative = 0;    ///< median difference over the other's median
-  /// "faster", "slower", "no difference shown" (the interval holds 0 or lies inside the
-  /// indifference zone), "too few samples".
+  /// "faster", "slower", "no difference shown" (the interval holds 0, or its median lies
+  /// inside the indifference zone), "too few samples".
   std::string verdict;
 };
 

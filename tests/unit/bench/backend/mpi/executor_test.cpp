@@ -17,7 +17,7 @@ const Capabilities f32_and_bf16{.backend = "mpi",
                                 .replicate_groups = false,
                                 .compute = "none"};
 
-Schedule a_schedule() { return testing::schedule_of(testing::small_plans().front(), 2); }
+Schedule a_schedule() { return test::schedule_of(test::small_plans().front(), 2); }
 
 template <class Kind>
 Kind& first(Schedule& schedule) {
