@@ -23,16 +23,40 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
-std::uint64_t hash(const PayloadKey& key, std::int64_t element) {
+/// What all elements of one parameter share, mixed once.
+std::uint64_t seed_of(const PayloadKey& key) {
   const auto who = (static_cast<std::uint64_t>(key.unit) << 32U) ^
                    static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.parameter));
-  return mix(mix(who + 0x9E3779B97F4A7C15ULL) + static_cast<std::uint64_t>(element));
+  return mix(who + 0x9E3779B97F4A7C15ULL);
 }
 
-/// A number of 1..limit with a sign.
+/// A number of 1..limit with a sign. The upper bits are scaled by a product: a division an element
+/// would take longer than all else in a check.
 int signed_integer(std::uint64_t bits, int limit) {
-  const int magnitude = 1 + static_cast<int>((bits >> 1U) % static_cast<std::uint64_t>(limit));
+  const int magnitude =
+      1 + static_cast<int>(((bits >> 32U) * static_cast<std::uint64_t>(limit)) >> 32U);
   return (bits & 1U) != 0 ? -magnitude : magnitude;
+}
+
+int value_of(std::uint64_t seed, std::int64_t element) {
+  return signed_integer(mix(seed + static_cast<std::uint64_t>(element)), exact_limit);
+}
+
+int gradient_limit(int ranks) { return std::clamp(exact_limit / ranks, 1, 16); }
+
+int gradient_of(std::uint64_t seed, std::int64_t element, int rank, int limit) {
+  const std::uint64_t bits = mix(seed + static_cast<std::uint64_t>(element));
+  return signed_integer(mix(bits + static_cast<std::uint64_t>(rank) + 1U), limit);
+}
+
+float sum_of(std::uint64_t seed, std::int64_t element, const PayloadSum& how) {
+  const int limit = gradient_limit(how.ranks);
+  int total = 0;
+  for (int rank = 0; rank < how.ranks; ++rank) {
+    total += gradient_of(seed, element, rank, limit);
+  }
+  const float scaled = static_cast<float>(total) * how.factor;
+  return how.dtype == DType::bf16 ? to_float(to_bf16(scaled)) : scaled;
 }
 
 /// Compares bit by bit; a sum that is zero with the wrong sign would show as well.
@@ -68,50 +92,44 @@ void fill(const Array& to, Wanted&& wanted) {
 }  // namespace
 
 int payload_value(const PayloadKey& key, std::int64_t element) {
-  return signed_integer(hash(key, element), exact_limit);
+  return value_of(seed_of(key), element);
 }
 
 int payload_gradient(const PayloadKey& key, std::int64_t element, int rank, int ranks) {
-  const int limit = std::clamp(exact_limit / ranks, 1, 16);
-  const std::uint64_t bits = hash(key, element);
-  return signed_integer(mix(bits + static_cast<std::uint64_t>(rank) + 1U), limit);
+  return gradient_of(seed_of(key), element, rank, gradient_limit(ranks));
 }
 
 float payload_sum(const PayloadKey& key, std::int64_t element, const PayloadSum& how) {
-  int total = 0;
-  for (int rank = 0; rank < how.ranks; ++rank) {
-    total += payload_gradient(key, element, rank, how.ranks);
-  }
-  const float scaled = static_cast<float>(total) * how.factor;
-  return how.dtype == DType::bf16 ? to_float(to_bf16(scaled)) : scaled;
+  return sum_of(seed_of(key), element, how);
 }
 
 void fill_values(const PayloadKey& key, std::int64_t first, const Array& to) {
-  fill(to, [&](std::int64_t i) {
-    return first + i < key.numel ? static_cast<float>(payload_value(key, first + i)) : 0.0F;
+  fill(to, [&, seed = seed_of(key)](std::int64_t i) {
+    return first + i < key.numel ? static_cast<float>(value_of(seed, first + i)) : 0.0F;
   });
 }
 
 void fill_gradients(const PayloadKey& key, std::int64_t first, int rank, int ranks,
                     const Array& to) {
-  fill(to, [&](std::int64_t i) {
-    return first + i < key.numel ? static_cast<float>(payload_gradient(key, first + i, rank, ranks))
+  const int limit = gradient_limit(ranks);
+  fill(to, [&, seed = seed_of(key)](std::int64_t i) {
+    return first + i < key.numel ? static_cast<float>(gradient_of(seed, first + i, rank, limit))
                                  : 0.0F;
   });
 }
 
 std::optional<PayloadMismatch> verify_values(const PayloadKey& key, std::int64_t first,
                                              const ConstArray& found) {
-  return compare(found, [&](std::int64_t i) {
-    return first + i < key.numel ? static_cast<float>(payload_value(key, first + i)) : 0.0F;
+  return compare(found, [&, seed = seed_of(key)](std::int64_t i) {
+    return first + i < key.numel ? static_cast<float>(value_of(seed, first + i)) : 0.0F;
   });
 }
 
 std::optional<PayloadMismatch> verify_sums(const PayloadKey& key, std::int64_t first,
                                            const PayloadSum& how, const ConstArray& found) {
   expects(how.ranks <= payload_max_ranks, "the payload's sums are exact up to 256 ranks");
-  return compare(found, [&](std::int64_t i) {
-    return first + i < key.numel ? payload_sum(key, first + i, how) : 0.0F * how.factor;
+  return compare(found, [&, seed = seed_of(key)](std::int64_t i) {
+    return first + i < key.numel ? sum_of(seed, first + i, how) : 0.0F * how.factor;
   });
 }
 
