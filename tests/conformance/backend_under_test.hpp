@@ -8,7 +8,7 @@
 #include "bench/control_plane.hpp"
 #include "bench/executor.hpp"
 
-namespace fsdp::testing {
+namespace fsdp::test {
 
 class BackendUnderTest {
  public:
@@ -22,4 +22,4 @@ class BackendUnderTest {
 /// Valid while main() runs.
 BackendUnderTest& backend_under_test();
 
-}  // namespace fsdp::testing
+}  // namespace fsdp::test

@@ -7,7 +7,7 @@
 
 #include "tests/conformance/backend_under_test.hpp"
 
-namespace fsdp::testing {
+namespace fsdp::test {
 namespace {
 
 TEST(ControlPlane, BroadcastBringsRankZerosText) {
@@ -51,4 +51,4 @@ TEST(ControlPlane, ManyBarriersInARow) {
 }
 
 }  // namespace
-}  // namespace fsdp::testing
+}  // namespace fsdp::test

@@ -9,7 +9,7 @@
 #include "tests/conformance/backend_under_test.hpp"
 #include "tests/support/small_plans.hpp"
 
-namespace fsdp::testing {
+namespace fsdp::test {
 namespace {
 
 std::vector<Schedule> schedules_of(const SmallPlan& plan) {
@@ -277,4 +277,4 @@ TEST(Conformance, CapabilitiesSayWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace fsdp::testing
+}  // namespace fsdp::test

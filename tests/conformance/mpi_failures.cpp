@@ -9,7 +9,7 @@
 #include "bench/backend/mpi/backend.hpp"
 #include "tests/support/small_plans.hpp"
 
-namespace fsdp::testing {
+namespace fsdp::test {
 namespace {
 
 constexpr unsigned longer_than_any_timeout_s = 30;
@@ -87,7 +87,7 @@ void run(const std::string& failure, mpi::Session& session) {
 }
 
 }  // namespace
-}  // namespace fsdp::testing
+}  // namespace fsdp::test
 
 /// Arguments: the failure, or "exit-code" and the code to finish with.
 int main(int argc, char** argv) {
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   try {
     fsdp::mpi::Session session({.timeout = fsdp::Nanoseconds{1'500'000'000}});
     try {
-      fsdp::testing::run(failure, session);
+      fsdp::test::run(failure, session);
     } catch (const fsdp::Error& error) {
       std::fprintf(stderr, "rank %d: %s\n", session.control().rank(), error.what());
       session.abort(error.exit_code());

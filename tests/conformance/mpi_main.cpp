@@ -8,7 +8,7 @@
 #include "bench/backend/mpi/backend.hpp"
 #include "tests/conformance/backend_under_test.hpp"
 
-namespace fsdp::testing {
+namespace fsdp::test {
 namespace {
 
 constexpr Nanoseconds timeout{30'000'000'000};
@@ -65,13 +65,13 @@ int run_tests(mpi::Session& session) {
 
 BackendUnderTest& backend_under_test() { return *current_backend(); }
 
-}  // namespace fsdp::testing
+}  // namespace fsdp::test
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  fsdp::mpi::Session session({.timeout = fsdp::testing::timeout});
+  fsdp::mpi::Session session({.timeout = fsdp::test::timeout});
   try {
-    const int failed = fsdp::testing::run_tests(session);
+    const int failed = fsdp::test::run_tests(session);
     session.finish(failed != 0 ? fsdp::ExitCode::fail : fsdp::ExitCode::ok);
     return failed;
   } catch (const std::exception& error) {

@@ -4,7 +4,7 @@
 #include "bench/backend/sim/backend.hpp"
 #include "tests/conformance/backend_under_test.hpp"
 
-namespace fsdp::testing {
+namespace fsdp::test {
 namespace {
 
 constexpr int most_ranks = 5;
@@ -50,7 +50,7 @@ BackendUnderTest& backend_under_test() {
   return sim;
 }
 
-}  // namespace fsdp::testing
+}  // namespace fsdp::test
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);

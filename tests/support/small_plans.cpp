@@ -2,7 +2,7 @@
 
 #include "core/model/families.hpp"
 
-namespace fsdp::testing {
+namespace fsdp::test {
 namespace {
 
 ModelSpec small_llama() {
@@ -81,4 +81,4 @@ Schedule schedule_of(const SmallPlan& plan, int ranks) {
                         plan.batch);
 }
 
-}  // namespace fsdp::testing
+}  // namespace fsdp::test

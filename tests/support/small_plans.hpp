@@ -9,7 +9,7 @@
 #include "core/model/model_spec.hpp"
 #include "core/schedule/schedule.hpp"
 
-namespace fsdp::testing {
+namespace fsdp::test {
 
 /// A model and how it is wrapped. Sizes are odd on purpose: neither 2, 3 nor 4 ranks divide the
 /// vocabulary or the hidden size of every parameter.
@@ -26,4 +26,4 @@ std::vector<SmallPlan> small_plans();
 /// The schedule of a small plan on `ranks` ranks.
 Schedule schedule_of(const SmallPlan& plan, int ranks);
 
-}  // namespace fsdp::testing
+}  // namespace fsdp::test
