@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ struct Capabilities {
   std::vector<DType> reduce_dtypes;
   bool replicate_groups = false;
   std::string compute;  ///< what runs the matrix products: "oneDNN 2.6.3, bf16", "cost model"
+  std::map<std::string, std::string> libraries{};  ///< as loaded, not as compiled against: "MPI"
 };
 
 /// A schedule that this backend does not run, and why. Exit code 64.

@@ -101,6 +101,7 @@ EnvironmentInfo environment_info(ControlPlane& control, const Capabilities& capa
   info.hosts = control.all_gather(host_name(), "collecting host names");
   info.cpu = cpu_model();
   info.logical_cpus = static_cast<int>(std::thread::hardware_concurrency());
+  info.libraries = capabilities.libraries;
   info.libraries.emplace("compute", capabilities.compute);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);

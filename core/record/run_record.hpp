@@ -25,7 +25,7 @@ struct EnvironmentInfo {
   std::vector<std::string> hosts;  ///< by rank
   std::string cpu;                 ///< model name
   int logical_cpus = 0;
-  std::map<std::string, std::string> libraries;  ///< as loaded: "MPI", "oneDNN"
+  std::map<std::string, std::string> libraries;  ///< as loaded: "MPI", "compute"
   std::map<std::string, std::string> variables;  ///< by allow-list
 };
 

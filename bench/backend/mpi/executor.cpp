@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <new>
 
+#include "bench/backend/mpi/error.hpp"
 #include "bench/backend/mpi/step_program.hpp"
 
 namespace fsdp::mpi {
@@ -67,6 +69,17 @@ void refuse_collective(const Op& op, const Capabilities& capabilities, const std
   }
 }
 
+/// The first line of what the loaded library says of itself.
+std::string loaded_mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  check(MPI_Get_library_version(text.data(), &length), "asking for MPI's version");
+  std::string version(text.data(), static_cast<std::size_t>(length));
+  version.erase(std::min(version.find('\n'), version.size()));
+  std::replace(version.begin(), version.end(), '\t', ' ');
+  return version;
+}
+
 }  // namespace
 
 void refuse_unsupported(const Schedule& schedule, const Capabilities& capabilities, int ranks) {
@@ -102,7 +115,8 @@ MpiExecutor::MpiExecutor(const Setup& setup, const std::optional<FaultInjection>
                     .gather_dtypes = {DType::f32, DType::bf16},
                     .reduce_dtypes = {DType::f32, DType::bf16},
                     .replicate_groups = false,
-                    .compute = context_.gemm_engine->describe()} {}
+                    .compute = context_.gemm_engine->describe(),
+                    .libraries = {{"MPI", loaded_mpi_version()}}} {}
 
 std::unique_ptr<PreparedStep> MpiExecutor::prepare(const Schedule& schedule) {
   refuse_unsupported(schedule, capabilities_, context_.communicator->size());

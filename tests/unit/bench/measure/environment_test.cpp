@@ -12,6 +12,7 @@ namespace {
 Capabilities a_machine() {
   Capabilities capabilities;
   capabilities.compute = "a machine";
+  capabilities.libraries = {{"MPI", "a library 1.2"}};
   return capabilities;
 }
 
@@ -47,6 +48,7 @@ TEST(Environment, NamesToolMachineAndTime) {
   EXPECT_GE(info.logical_cpus, 1);
   EXPECT_EQ(info.hosts.size(), 1U);
   EXPECT_EQ(info.libraries.at("compute"), "a machine");
+  EXPECT_EQ(info.libraries.at("MPI"), "a library 1.2");
   ASSERT_EQ(info.started_utc.size(), 20U) << info.started_utc;
   EXPECT_EQ(info.started_utc[10], 'T');
   EXPECT_EQ(info.started_utc.back(), 'Z');
