@@ -20,7 +20,8 @@ tune:
 	$(MPIEXEC) -n $(RANKS) build/cpu/bin/fsdp-tune $(CONFIG) </dev/null
 	$(PYTHON) plots/all.py "$$(ls -t results/runs/*.json | head -n 1)"
 
-# Everything with warnings as errors, then what holds the logic again under sanitizers.
+# Everything with warnings as errors, then again under sanitizers: what computes under those for
+# memory and undefined behaviour, the two threads of a step under the one for races.
 test:
 	$(call packages,tune test)
 	cmake --preset ci
@@ -29,6 +30,9 @@ test:
 	cmake --preset asan
 	cmake --build --preset asan
 	ctest --preset asan
+	cmake --preset tsan
+	cmake --build --preset tsan --target conformance-mpi
+	ctest --preset tsan
 
 format:
 	$(call packages,lint)
