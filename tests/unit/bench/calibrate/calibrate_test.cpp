@@ -39,10 +39,11 @@ class KnownMachine final : public Executor {
     void run(Timeline& timeline) override {
       ++machine_.runs;
       std::vector<Nanoseconds> costs = costs_;
-      std::normal_distribution<double> factor(1, machine_.noise_);
+      std::normal_distribution<double> deviation;
       for (Nanoseconds& cost : costs) {
-        cost.value = static_cast<std::int64_t>(static_cast<double>(cost.value) *
-                                               std::max(0.1, factor(machine_.generator_)));
+        cost.value = static_cast<std::int64_t>(
+            static_cast<double>(cost.value) *
+            std::max(0.1, 1 + machine_.noise_ * deviation(machine_.generator_)));
       }
       timeline = simulate(schedule_, costs, {0});
     }
