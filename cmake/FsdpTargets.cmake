@@ -47,14 +47,15 @@ function(fsdp_add_test name)
   fsdp_test_properties(${name} "${ARG_TIMEOUT}" "${ARG_LABELS}")
 endfunction()
 
-# fsdp_add_mpi_test(NAME RANKS 2 COMMAND prog args... LABELS ... TIMEOUT s): under mpiexec, always with a time-out
-# of its own beside ctest's, so that a hung rank never outlives the test.
+# fsdp_add_mpi_test(NAME RANKS 2 LAUNCH flags... COMMAND prog args... LABELS ... TIMEOUT s): under mpiexec with the
+# flags of LAUNCH, always with a time-out of its own beside ctest's, so that a hung rank never outlives the test.
 function(fsdp_add_mpi_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;RANKS" "COMMAND;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;RANKS" "COMMAND;LABELS;LAUNCH" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  add_test(NAME ${name} COMMAND timeout -k 5 ${ARG_TIMEOUT} ${MPIEXEC_EXECUTABLE} -n ${ARG_RANKS} ${ARG_COMMAND})
+  add_test(NAME ${name} COMMAND timeout -k 5 ${ARG_TIMEOUT} ${MPIEXEC_EXECUTABLE} ${ARG_LAUNCH} -n ${ARG_RANKS}
+    ${ARG_COMMAND})
   math(EXPR outer "${ARG_TIMEOUT} + 20")
   fsdp_test_properties(${name} "${outer}" "${ARG_LABELS}")
   # Ranks share the machine's cores with each other: one MPI test at a time.
