@@ -24,9 +24,10 @@ constexpr std::array<std::int64_t, 4> sizes_mib{1, 4, 16, 64};
 constexpr std::int64_t judged_from_mib = 4;
 constexpr double least_ratio = 0.95;
 constexpr int warm_up = 5;
-constexpr std::int64_t bytes_a_size = 2048 * mib;  ///< gathered each way, per size
+constexpr std::int64_t bytes_a_size = 4096 * mib;  ///< gathered each way, per size
 constexpr int fewest_pairs = 31;
 constexpr int most_pairs = 301;
+constexpr int most_rounds = 4;
 
 struct Pairs {
   std::vector<double> replay_ns;
@@ -84,7 +85,8 @@ Schedule one_all_gather(Bytes gathered, int ranks) {
   return schedule;
 }
 
-Pairs measure(mpi::Session& session, Executor& executor, std::int64_t size_mib) {
+/// A round of pairs, with memory and a prepared step of its own, added to `result`.
+void measure(mpi::Session& session, Executor& executor, std::int64_t size_mib, Pairs& result) {
   ControlPlane& control = session.control();
   const Schedule schedule = one_all_gather({size_mib * mib}, control.size());
   const auto step = executor.prepare(schedule);
@@ -92,7 +94,6 @@ Pairs measure(mpi::Session& session, Executor& executor, std::int64_t size_mib) 
   Timeline timeline = timeline_for(schedule);
   const int pairs = static_cast<int>(
       std::clamp<std::int64_t>(bytes_a_size / (size_mib * mib), fewest_pairs, most_pairs));
-  Pairs result;
   for (int i = -warm_up; i < pairs; ++i) {
     std::array<double, 2> slowest_ns{};
     for (const int turn : {i % 2 == 0 ? 0 : 1, i % 2 == 0 ? 1 : 0}) {
@@ -110,7 +111,6 @@ Pairs measure(mpi::Session& session, Executor& executor, std::int64_t size_mib) 
       result.raw_ns.push_back(slowest_ns[1]);
     }
   }
-  return result;
 }
 
 /// Decimal GB/s in the (n-1)/n convention.
@@ -155,10 +155,14 @@ ExitCode compare_all(mpi::Session& session) {
   const auto executor = session.executor(std::nullopt);
   bool good = true;
   for (const std::int64_t size_mib : sizes_mib) {
-    // A verdict of "slower" has to repeat itself: something else may have run on the machine.
-    good = (judge(size_mib, measure(session, *executor, size_mib), session.control()) ||
-            judge(size_mib, measure(session, *executor, size_mib), session.control())) &&
-           good;
+    // A round that falls short gets more, pooled: on a busy machine the interval of one is wide.
+    Pairs pairs;
+    bool fast = false;
+    for (int round = 0; round < most_rounds && !fast; ++round) {
+      measure(session, *executor, size_mib, pairs);
+      fast = judge(size_mib, pairs, session.control());
+    }
+    good = fast && good;
   }
   return good ? ExitCode::ok : ExitCode::fail;
 }
