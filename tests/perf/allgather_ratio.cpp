@@ -124,21 +124,17 @@ bool judge(std::int64_t size_mib, const Pairs& pairs, ControlPlane& control) {
   for (std::size_t i = 0; i < pairs.raw_ns.size(); ++i) {
     ratios.push_back(pairs.raw_ns[i] / pairs.replay_ns[i]);
   }
-  std::sort(ratios.begin(), ratios.end());
-  const auto ranks = *median_ranks(static_cast<int>(ratios.size()));
-  const double low = ratios[static_cast<std::size_t>(ranks.low)];
-  const double high = ratios[static_cast<std::size_t>(ranks.high)];
-  const double ratio = median(ratios);
+  const Summary ratio = summarise(ratios);
   if (control.rank() == 0) {
     std::fputs(fmt::format("{:>6} MiB  {:>8.3f}  {:>8.3f}  {:>6.3f}  {:>6.3f} .. {:<6.3f}  {:>4}\n",
                            size_mib, busbw(size_mib * mib, median(pairs.replay_ns), control.size()),
-                           busbw(size_mib * mib, median(pairs.raw_ns), control.size()), ratio, low,
-                           high, ratios.size())
+                           busbw(size_mib * mib, median(pairs.raw_ns), control.size()),
+                           ratio.median, ratio.low.value(), ratio.high.value(), ratio.n)
                    .c_str(),
                stdout);
     std::fflush(stdout);
   }
-  return size_mib < judged_from_mib || ratio >= least_ratio;
+  return size_mib < judged_from_mib || ratio.median >= least_ratio;
 }
 
 ExitCode compare_all(mpi::Session& session) {
