@@ -1,12 +1,32 @@
 #include "core/model/gemm.hpp"
 
+#include <set>
+#include <string>
 #include <string_view>
+
+#include "core/units/error.hpp"
 
 namespace fsdp {
 namespace {
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+/// Tokens that each of the stacked experts multiplies, evenly spread.
+std::int64_t expert_rows(const Module& module, std::int64_t tokens) {
+  if (!module.experts) {
+    return tokens;
+  }
+  const Experts& experts = *module.experts;
+  return (tokens * experts.per_token + experts.count - 1) / experts.count;
+}
+
+/// The head's width is not known here, and of no weight: the product is as good as free. It counts
+/// because its unit computes there.
+Gemm rotary_gemm(const Batch& batch) {
+  constexpr std::int64_t frequencies = 64;
+  return {.batch = batch.micro_batch, .m = frequencies, .n = batch.sequence, .k = 1};
 }
 
 /// A weight that multiplies the module's input, as (in, out) and a batch of experts; n = 0 for the
@@ -22,9 +42,12 @@ Gemm weight_gemm(const Module& module, const Parameter& parameter, const Batch& 
       return contains(module.class_name, "Conv1D")
                  ? Gemm{.batch = 1, .m = tokens, .n = shape[1], .k = shape[0]}
                  : Gemm{.batch = 1, .m = tokens, .n = shape[0], .k = shape[1]};
-    case 3:  // experts (E, out, in): every expert sees every token, as in the recorded models
+    case 3:  // experts (E, out, in); a leading 1 is a token or a table of positions
       return shape[0] == 1 ? Gemm{}
-                           : Gemm{.batch = shape[0], .m = tokens, .n = shape[1], .k = shape[2]};
+                           : Gemm{.batch = shape[0],
+                                  .m = expert_rows(module, tokens),
+                                  .n = shape[1],
+                                  .k = shape[2]};
     case 4:  // a convolution whose windows do not overlap is a product over patches
       return {.batch = 1, .m = tokens, .n = shape[0], .k = shape[1] * shape[2] * shape[3]};
     default:
@@ -32,14 +55,12 @@ Gemm weight_gemm(const Module& module, const Parameter& parameter, const Batch& 
   }
 }
 
-std::vector<Gemm> attention_gemms(const Module& module, const Batch& batch) {
-  if (!module.attention) {
-    return {};
+Flops sum(const std::vector<Gemm>& gemms) {
+  Flops total{};
+  for (const Gemm& gemm : gemms) {
+    total += flops(gemm);
   }
-  const std::int64_t count = module.attention->heads * batch.micro_batch;
-  const std::int64_t s = batch.sequence;
-  const std::int64_t d = module.attention->head_dim;
-  return {{.batch = count, .m = s, .n = s, .k = d}, {.batch = count, .m = s, .n = d, .k = s}};
+  return total;
 }
 
 Gemm data_gradient(const Gemm& g) { return {.batch = g.batch, .m = g.m, .n = g.k, .k = g.n}; }
@@ -52,8 +73,21 @@ Flops flops(const Gemm& gemm) {
           static_cast<double>(gemm.n) * static_cast<double>(gemm.k)};
 }
 
+std::vector<Gemm> attention_gemms(const Module& module, const Batch& batch) {
+  if (!module.attention) {
+    return {};
+  }
+  const std::int64_t count = module.attention->heads * batch.micro_batch;
+  const std::int64_t s = batch.sequence;
+  const std::int64_t d = module.attention->head_dim;
+  return {{.batch = count, .m = s, .n = s, .k = d}, {.batch = count, .m = s, .n = d, .k = s}};
+}
+
 std::vector<Gemm> forward_gemms(const Module& module, const Batch& batch) {
   std::vector<Gemm> out = attention_gemms(module, batch);
+  if (contains(module.class_name, "RotaryEmbedding")) {
+    out.push_back(rotary_gemm(batch));
+  }
   for (const Parameter& parameter : module.parameters) {
     if (const Gemm gemm = weight_gemm(module, parameter, batch); gemm.n > 0) {
       out.push_back(gemm);
@@ -84,6 +118,27 @@ std::vector<Gemm> backward_gemms(const Module& module, const Batch& batch,
     }
   }
   return out;
+}
+
+ModelFlops model_flops(const ModelSpec& model, const Batch& batch) {
+  ModelFlops total{};
+  const std::vector<std::string> blocks = block_paths(model);
+  const std::set<std::string> checkpointed(blocks.begin(), blocks.end());
+  std::string block;
+  for (const ModuleCall& call : model.calls) {
+    const Module* module = find_module(model.root, call.module);
+    expects(module != nullptr, "a call of a module of the tree");
+    if (checkpointed.contains(call.module)) {
+      block = call.module;
+    }
+    const Flops forward = sum(forward_gemms(*module, batch));
+    total.forward += forward;
+    total.backward += sum(backward_gemms(*module, batch, call.input_requires_grad));
+    if (!block.empty() && is_within(call.module, block)) {
+      total.recompute += forward;
+    }
+  }
+  return total;
 }
 
 }  // namespace fsdp

@@ -1,30 +1,54 @@
 #include "core/model/model_spec.hpp"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <functional>
 #include <numeric>
 #include <string_view>
+#include <system_error>
 
 namespace fsdp {
 namespace {
 
-bool is_block_class(std::string_view class_name) {
-  static constexpr std::array<std::string_view, 3> endings{"Block", "DecoderLayer", "EncoderLayer"};
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) {
-    return class_name.size() >= ending.size() &&
-           class_name.substr(class_name.size() - ending.size()) == ending;
-  });
+/// GPT2Block, LlamaDecoderLayer, ViTLayer; T5LayerFF and LayerNorm end otherwise.
+bool is_block(const Module& module) {
+  const std::string_view name = module.class_name;
+  return name.ends_with("Block") || name.ends_with("Layer");
 }
 
 void collect_blocks(const Module& module, std::vector<std::string>& out) {
-  if (is_block_class(module.class_name)) {
+  if (is_block(module)) {
     out.push_back(module.path);
     return;
   }
   for (const Module& child : module.children) {
     collect_blocks(child, out);
   }
+}
+
+/// The child of a long list that its index names, so that looking up every module of a deep model
+/// does not compare every pair of layers. Nullptr where the children are not numbered like that.
+const Module* numbered_child(const Module& module, std::string_view path) {
+  const std::size_t begin = module.path.empty() ? 0 : module.path.size() + 1;
+  if (begin >= path.size()) {
+    return nullptr;
+  }
+  const std::string_view rest = path.substr(begin);
+  const std::string_view component = rest.substr(0, rest.find('.'));
+  std::size_t index = 0;
+  const auto [end, error] =
+      std::from_chars(component.data(), component.data() + component.size(), index);
+  if (error != std::errc{} || end != component.data() + component.size() ||
+      index >= module.children.size()) {
+    return nullptr;
+  }
+  return &module.children[index];
+}
+
+bool has_ties_below(const Module& module) {
+  const auto tied = [](const Parameter& parameter) { return !parameter.tied_to.empty(); };
+  return std::any_of(module.parameters.begin(), module.parameters.end(), tied) ||
+         std::any_of(module.children.begin(), module.children.end(), has_ties_below);
 }
 
 std::int64_t own_total(const Module& module) {
@@ -60,6 +84,10 @@ const Module* find_module(const Module& root, const std::string& path) {
   if (root.path == path) {
     return &root;
   }
+  if (const Module* child = numbered_child(root, path);
+      child != nullptr && is_within(path, child->path)) {
+    return find_module(*child, path);
+  }
   for (const Module& child : root.children) {
     if (is_within(path, child.path)) {
       return find_module(child, path);
@@ -69,6 +97,8 @@ const Module* find_module(const Module& root, const std::string& path) {
 }
 
 std::int64_t parameter_total(const ModelSpec& model) { return own_total(model.root); }
+
+bool has_ties(const ModelSpec& model) { return has_ties_below(model.root); }
 
 std::vector<std::string> block_paths(const ModelSpec& model) {
   std::vector<std::string> out;

@@ -29,12 +29,19 @@ struct Attention {
   std::int64_t head_dim = 0;
 };
 
+/// Routed experts whose weights are stacked along dimension 0; absent where a tree does not say.
+struct Experts {
+  std::int64_t count = 0;
+  std::int64_t per_token = 0;  ///< how many of them a token visits
+};
+
 struct Module {
   std::string path;  ///< "model.layers.0.mlp"; empty for the root
   std::string class_name;
   std::vector<Parameter> parameters;  ///< its own only, in registration order
   std::vector<Module> children;
   std::optional<Attention> attention;
+  std::optional<Experts> experts = std::nullopt;
 };
 
 /// One module call of a forward pass.
@@ -60,8 +67,10 @@ bool is_within(const std::string& path, const std::string& ancestor);
 const Module* find_module(const Module& root, const std::string& path);
 /// Elements of all parameters, each tied storage counted once.
 std::int64_t parameter_total(const ModelSpec& model);
+/// Whether any parameter is another name for the storage of an earlier one.
+bool has_ties(const ModelSpec& model);
 /// Paths of the transformer blocks in module order: outermost modules whose class name ends in
-/// Block, DecoderLayer or EncoderLayer.
+/// Block or Layer.
 std::vector<std::string> block_paths(const ModelSpec& model);
 
 }  // namespace fsdp

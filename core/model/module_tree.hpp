@@ -11,9 +11,10 @@ namespace fsdp {
 
 /// Reads {"root": MODULE, "calls": [{"module", "input_requires_grad"}, ...]}, where a MODULE is
 /// {"name": full path, "class", "parameters": [{"name", "shape", "dtype", "trainable",
-/// "tied_to"}], "children": [MODULE, ...], "attention": {"heads", "head_dim"}}. Optional:
-/// "parameters", "children", "attention", "dtype" (f32), "trainable" (true), "tied_to" (null), and
-/// beside the root "name" (the root's class) and "scaling" (empty).
+/// "tied_to"}], "children": [MODULE, ...], "attention": {"heads", "head_dim"},
+/// "experts": {"count", "per_token"}}. Optional: "parameters", "children", "attention", "experts",
+/// "dtype" (f32), "trainable" (true), "tied_to" (null), and beside the root "name" (the root's
+/// class) and "scaling" (empty).
 /// Throws UsageError that starts with the JSON pointer of the offending value.
 ModelSpec read_module_tree(std::string_view json);
 

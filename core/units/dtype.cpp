@@ -14,9 +14,11 @@ struct DTypeEntry {
   std::int64_t bytes;
 };
 
-constexpr std::array<DTypeEntry, 5> dtype_table{{{DType::f32, "f32", 4},
+constexpr std::array<DTypeEntry, 7> dtype_table{{{DType::f32, "f32", 4},
                                                  {DType::bf16, "bf16", 2},
                                                  {DType::f16, "f16", 2},
+                                                 {DType::f8_e4m3, "f8_e4m3", 1},
+                                                 {DType::f8_e5m2, "f8_e5m2", 1},
                                                  {DType::u8, "u8", 1},
                                                  {DType::i64, "i64", 8}}};
 
@@ -38,6 +40,14 @@ std::optional<DType> dtype_from_text(std::string_view text) {
     }
   }
   return std::nullopt;
+}
+
+std::vector<std::string_view> dtype_texts() {
+  std::vector<std::string_view> texts;
+  for (const DTypeEntry& entry : dtype_table) {
+    texts.push_back(entry.text);
+  }
+  return texts;
 }
 
 std::int64_t element_bytes(DType dtype) { return entry_of(dtype).bytes; }

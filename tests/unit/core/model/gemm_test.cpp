@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/model/families.hpp"
+#include "core/model/hf_config.hpp"
+
 namespace fsdp {
 namespace {
 
@@ -63,6 +66,75 @@ TEST(BackwardGemms, DataAndWeightGradients) {
   EXPECT_EQ(backward_gemms(module("Linear", {160, 64}, false), batch, true),
             (std::vector<Gemm>{dgrad}));
   EXPECT_TRUE(backward_gemms(module("Linear", {160, 64}, false), batch, false).empty());
+}
+
+TEST(ForwardGemms, ExpertsMultiplyTheirShareOfTheTokens) {
+  Module experts = module("MixtralExperts", {8, 96, 64}, true);
+  EXPECT_EQ(forward_gemms(experts, batch), (std::vector<Gemm>{{8, 32, 96, 64}}));
+  experts.experts = Experts{.count = 8, .per_token = 2};
+  EXPECT_EQ(forward_gemms(experts, batch), (std::vector<Gemm>{{8, 8, 96, 64}}));
+  EXPECT_EQ(backward_gemms(experts, batch, true),
+            (std::vector<Gemm>{{8, 8, 64, 96}, {8, 96, 64, 8}}));
+  // Fewer visits than experts: a row is the least.
+  experts.experts = Experts{.count = 8, .per_token = 1};
+  EXPECT_EQ(forward_gemms(experts, {.sequence = 3, .micro_batch = 1}),
+            (std::vector<Gemm>{{8, 1, 96, 64}}));
+}
+
+TEST(ForwardGemms, TablesOfPositionsMultiplyNothing) {
+  EXPECT_TRUE(forward_gemms(module("ViTEmbeddings", {1, 197, 64}, true), batch).empty());
+  EXPECT_TRUE(forward_gemms(module("PositionTable", {1, 197, 64}, true), batch).empty());
+}
+
+TEST(ForwardGemms, RotaryEmbeddingsMultiplyFrequenciesByPositions) {
+  const Module rotary{.path = "m",
+                      .class_name = "LlamaRotaryEmbedding",
+                      .parameters = {},
+                      .children = {},
+                      .attention = {}};
+  const std::vector<Gemm> forward = forward_gemms(rotary, batch);
+  ASSERT_EQ(forward.size(), 1U);
+  EXPECT_EQ(forward[0].batch, 2);
+  EXPECT_EQ(forward[0].n, 16);
+  EXPECT_EQ(forward[0].k, 1);
+  EXPECT_TRUE(backward_gemms(rotary, batch, true).empty());
+}
+
+/// 2 layers of hidden 8, ffn 20, 4 heads of 2 of which 2 are keys and values; vocabulary 10.
+/// 32 tokens in sequences of 16.
+TEST(ModelFlops, OfALlamaByHand) {
+  const ModelSpec model =
+      llama("l", {.hidden = 8, .ffn = 20, .layers = 2, .heads = 4, .kv_heads = 2, .vocab = 10});
+  const double linears = 2 * 32 * (8 * 8 + 2 * 4 * 8 + 8 * 8 + 3 * 8 * 20);
+  const double attention = 4 * 2 * 16 * 16 * 4 * 2;
+  const double layers = 2 * (linears + attention);
+  const double head = 2 * 32 * 8 * 10;
+  const double rotary = 2 * 2 * 64 * 16;
+  const ModelFlops total = model_flops(model, batch);
+  EXPECT_EQ(total.forward.value, layers + head + rotary);
+  EXPECT_EQ(total.backward.value, 2 * (layers + head));
+  EXPECT_EQ(total.recompute.value, layers);
+}
+
+TEST(ModelFlops, OfAMixtureCountTheExpertsThatATokenVisits) {
+  const ModelSpec model = read_hf_config(
+      R"({"model_type": "mixtral", "hidden_size": 8, "intermediate_size": 20, "vocab_size": 10,
+          "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
+          "num_local_experts": 8, "num_experts_per_tok": 2})");
+  const double attention = 2 * 32 * (8 * 8 + 2 * 4 * 8 + 8 * 8) + 4 * 2 * 16 * 16 * 4 * 2;
+  const double experts = 2 * 32 * 8 * 8 + 2 * (2 * 32) * 3 * 8 * 20;
+  EXPECT_EQ(model_flops(model, batch).recompute.value, attention + experts);
+}
+
+TEST(ModelFlops, FrozenWeightsHaveNoWeightGradient) {
+  ModelSpec model;
+  model.root = module("Linear", {160, 64}, false);
+  model.root.path = "";
+  model.calls = {{.module = "", .input_requires_grad = true}};
+  EXPECT_EQ(model_flops(model, batch).forward.value, 2.0 * 32 * 160 * 64);
+  EXPECT_EQ(model_flops(model, batch).backward.value, 2.0 * 32 * 160 * 64);
+  model.calls[0].input_requires_grad = false;
+  EXPECT_EQ(model_flops(model, batch).backward.value, 0.0);
 }
 
 TEST(Flops, CountTwoAProductAndSum) { EXPECT_EQ(flops({3, 4, 5, 6}).value, 2.0 * 3 * 4 * 5 * 6); }

@@ -48,8 +48,28 @@ TEST(BlockPaths, AreTheOutermostBlocksInOrder) {
        .parameters = {},
        .children = {},
        .attention = {}},
+      {.path = "v", .class_name = "ViTLayer", .parameters = {}, .children = {}, .attention = {}},
       {.path = "d", .class_name = "Blocks", .parameters = {}, .children = {}, .attention = {}}};
-  EXPECT_EQ(block_paths(model), (std::vector<std::string>{"a", "c"}));
+  EXPECT_EQ(block_paths(model), (std::vector<std::string>{"a", "c", "v"}));
+}
+
+TEST(HasTies, SeesThemAnywhereInTheTree) {
+  EXPECT_FALSE(has_ties(llama("m", {.layers = 1, .tied = false})));
+  EXPECT_TRUE(has_ties(llama("m", {.layers = 1, .tied = true})));
+}
+
+TEST(FindModule, DoesNotTrustTheNumberInAName) {
+  ModelSpec model;
+  model.root = {.path = "", .class_name = "Net", .parameters = {}, .children = {}, .attention = {}};
+  for (const char* name : {"3", "0", "1"}) {
+    model.root.children.push_back(
+        {.path = name, .class_name = "N", .parameters = {}, .children = {}, .attention = {}});
+  }
+  for (const char* name : {"3", "0", "1"}) {
+    ASSERT_NE(find_module(model.root, name), nullptr) << name;
+    EXPECT_EQ(find_module(model.root, name)->path, name);
+  }
+  EXPECT_EQ(find_module(model.root, "2"), nullptr);
 }
 
 TEST(ParameterTotal, CountsATiedWeightOnce) {

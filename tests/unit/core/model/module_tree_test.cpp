@@ -175,7 +175,7 @@ TEST(ModuleTree, DeepNestingIsRefusedAndNotFollowed) {
   std::string json = R"({"root": )";
   std::string path;
   std::string closing;
-  for (int depth = 0; depth < 5000; ++depth) {
+  for (int depth = 0; depth < 200; ++depth) {
     json += R"({"name": ")" + path + R"(", "class": "N", "children": [)";
     path += path.empty() ? "a" : ".a";
     closing += "]}";
@@ -183,7 +183,7 @@ TEST(ModuleTree, DeepNestingIsRefusedAndNotFollowed) {
   }
   EXPECT_NE(refusal(json + closing + R"(, "calls": []})").find("nested deeper than 128"),
             std::string::npos);
-  EXPECT_NE(refusal(std::string(100'000, '[')).find("not JSON"), std::string::npos);
+  EXPECT_NE(refusal(std::string(100'000, '[')).find("nested deeper than"), std::string::npos);
 }
 
 TEST(ModuleTree, DamagedTextIsReadOrRefused) {

@@ -5,11 +5,11 @@
 namespace fsdp {
 namespace {
 
-constexpr DType all_dtypes[] = {DType::f32, DType::bf16, DType::f16, DType::u8, DType::i64};
-
 TEST(DType, TextRoundTrips) {
-  for (const DType dtype : all_dtypes) {
-    EXPECT_EQ(dtype_from_text(to_text(dtype)), dtype);
+  EXPECT_EQ(dtype_texts().size(), 7U);
+  for (const std::string_view text : dtype_texts()) {
+    ASSERT_TRUE(dtype_from_text(text)) << text;
+    EXPECT_EQ(to_text(*dtype_from_text(text)), text);
   }
 }
 
@@ -23,6 +23,8 @@ TEST(DType, ElementBytes) {
   EXPECT_EQ(element_bytes(DType::f32), 4);
   EXPECT_EQ(element_bytes(DType::bf16), 2);
   EXPECT_EQ(element_bytes(DType::f16), 2);
+  EXPECT_EQ(element_bytes(DType::f8_e4m3), 1);
+  EXPECT_EQ(element_bytes(DType::f8_e5m2), 1);
   EXPECT_EQ(element_bytes(DType::u8), 1);
   EXPECT_EQ(element_bytes(DType::i64), 8);
   EXPECT_EQ(bytes_of(52428800, DType::bf16), Bytes{104857600});
