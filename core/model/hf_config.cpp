@@ -47,15 +47,6 @@ ModelSpec read_root(const JsonPlace& root) {
   }
 }
 
-void set_dtype(Module& module, DType dtype) {
-  for (Parameter& parameter : module.parameters) {
-    parameter.dtype = dtype;
-  }
-  for (Module& child : module.children) {
-    set_dtype(child, dtype);
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> hf_model_types() {
@@ -74,7 +65,5 @@ ModelSpec read_hf_config(std::string_view json) {
   check_limits(model, document_name);
   return model;
 }
-
-void set_dtype(ModelSpec& model, DType dtype) { set_dtype(model.root, dtype); }
 
 }  // namespace fsdp

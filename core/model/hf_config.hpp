@@ -20,7 +20,4 @@ ModelSpec read_hf_config(std::string_view json);
 /// What `model_type` may be.
 std::vector<std::string> hf_model_types();
 
-/// Gives every parameter of the model another element type.
-void set_dtype(ModelSpec& model, DType dtype);
-
 }  // namespace fsdp

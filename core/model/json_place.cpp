@@ -28,6 +28,15 @@ std::string escaped(const std::string& key) {
   return text;
 }
 
+/// Names come from the file and may hold anything; a message is one line, and what() ends at a
+/// zero.
+[[noreturn]] void throw_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == '\x7f'; }, ' ');
+  throw UsageError(text);
+}
+
 /// Follows the parser through a document to notice what its result no longer shows: keys that an
 /// object holds twice, of which the last one wins silently. Knows the JSON pointer of where it is.
 class DocumentWatch {
@@ -79,8 +88,8 @@ class DocumentWatch {
       pointer += '/';
       pointer += level.is_list ? std::to_string(level.index) : escaped(level.key);
     }
-    throw UsageError(fmt::format("{}: {}{}: {}", document_, pointer,
-                                 levels_.size() > most_shown ? "/..." : "", reason));
+    throw_line(fmt::format("{}: {}{}: {}", document_, pointer,
+                           levels_.size() > most_shown ? "/..." : "", reason));
   }
 
   const char* document_;
@@ -193,7 +202,7 @@ std::int64_t JsonPlace::integer(JsonRange range) const {
 std::int64_t JsonPlace::positive() const { return integer({1, most_integer}); }
 
 void JsonPlace::fail(const std::string& reason) const {
-  throw UsageError(
+  throw_line(
       fmt::format("{}: {}: {}", document_, pointer_.empty() ? std::string("/") : pointer_, reason));
 }
 

@@ -45,6 +45,15 @@ const Module* numbered_child(const Module& module, std::string_view path) {
   return &module.children[index];
 }
 
+void set_dtype_below(Module& module, DType dtype) {
+  for (Parameter& parameter : module.parameters) {
+    parameter.dtype = parameter.trainable ? dtype : parameter.dtype;
+  }
+  for (Module& child : module.children) {
+    set_dtype_below(child, dtype);
+  }
+}
+
 bool has_ties_below(const Module& module) {
   const auto tied = [](const Parameter& parameter) { return !parameter.tied_to.empty(); };
   return std::any_of(module.parameters.begin(), module.parameters.end(), tied) ||
@@ -99,6 +108,8 @@ const Module* find_module(const Module& root, const std::string& path) {
 std::int64_t parameter_total(const ModelSpec& model) { return own_total(model.root); }
 
 bool has_ties(const ModelSpec& model) { return has_ties_below(model.root); }
+
+void set_dtype(ModelSpec& model, DType dtype) { set_dtype_below(model.root, dtype); }
 
 std::vector<std::string> block_paths(const ModelSpec& model) {
   std::vector<std::string> out;

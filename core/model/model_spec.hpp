@@ -69,6 +69,8 @@ const Module* find_module(const Module& root, const std::string& path);
 std::int64_t parameter_total(const ModelSpec& model);
 /// Whether any parameter is another name for the storage of an earlier one.
 bool has_ties(const ModelSpec& model);
+/// Gives every trainable parameter another element type.
+void set_dtype(ModelSpec& model, DType dtype);
 /// Paths of the transformer blocks in module order: outermost modules whose class name ends in
 /// Block or Layer.
 std::vector<std::string> block_paths(const ModelSpec& model);
