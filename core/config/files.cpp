@@ -18,12 +18,22 @@ namespace fs = std::filesystem;
 /// Configurations are small; a larger file was named by mistake.
 constexpr std::uintmax_t largest_file = std::uintmax_t{256} << 20;
 
-/// The text, or why there is none.
-Parsed<std::string> slurp(const fs::path& path) {
+/// The path, or why it is no file.
+Parsed<std::string> locate(const fs::path& path) {
   std::error_code failure;
   if (!fs::is_regular_file(path, failure)) {
     return {std::nullopt, failure ? failure.message() : "not a file"};
   }
+  return {path.string(), ""};
+}
+
+/// The text, or why there is none.
+Parsed<std::string> slurp(const fs::path& path) {
+  const Parsed<std::string> located = locate(path);
+  if (!located.value) {
+    return located;
+  }
+  std::error_code failure;
   if (fs::file_size(path, failure) > largest_file || failure) {
     return {std::nullopt, failure ? failure.message() : "larger than 256 MiB"};
   }
@@ -53,6 +63,24 @@ std::vector<fs::path> candidates(const fs::path& named, const fs::path& base) {
   return paths;
 }
 
+/// What `read` makes of the first of the places where the value's file may be.
+template <class Read>
+std::string first_that_reads(const YamlReader& value, Read read) {
+  const std::string named = value.text();
+  if (named.find('\0') != std::string::npos) {
+    value.fail("a path must not hold a zero byte");
+  }
+  std::string tried;
+  for (const fs::path& path : candidates(named, value.file())) {
+    Parsed<std::string> result = read(path);
+    if (result.value) {
+      return std::move(*result.value);
+    }
+    tried += fmt::format("{}{} ({})", tried.empty() ? "" : ", ", path.string(), result.reason);
+  }
+  value.fail(fmt::format("no such file '{}'", named), "looked for " + tried);
+}
+
 }  // namespace
 
 TextFile read_text_file(const std::string& path) {
@@ -65,19 +93,37 @@ TextFile read_text_file(const std::string& path) {
 }
 
 TextFile read_named_file(const YamlReader& value) {
-  const std::string named = value.text();
-  if (named.find('\0') != std::string::npos) {
-    value.fail("a path must not hold a zero byte");
+  std::string path;
+  std::string text = first_that_reads(value, [&path](const fs::path& candidate) {
+    path = candidate.string();
+    return slurp(candidate);
+  });
+  return {std::move(path), std::move(text)};
+}
+
+std::string find_named_file(const YamlReader& value) { return first_that_reads(value, locate); }
+
+FileHead read_file_head(const std::string& path, std::size_t bytes) {
+  const auto fail = [&path](const std::string& reason) {
+    throw ConfigError({.file = path, .line = 0, .column = 0, .key = ""},
+                      "cannot be read: " + reason, "check the path");
+  };
+  std::error_code failure;
+  const Parsed<std::string> located = locate(path);
+  if (!located.value) {
+    fail(located.reason);
   }
-  std::string tried;
-  for (const fs::path& path : candidates(named, value.file())) {
-    Parsed<std::string> read = slurp(path);
-    if (read.value) {
-      return {path.string(), std::move(*read.value)};
-    }
-    tried += fmt::format("{}{} ({})", tried.empty() ? "" : ", ", path.string(), read.reason);
+  FileHead head{.bytes = {}, .file_bytes = fs::file_size(path, failure)};
+  std::ifstream stream(path, std::ios::binary);
+  if (failure || !stream) {
+    fail(failure ? failure.message() : std::strerror(errno));
   }
-  value.fail(fmt::format("no such file '{}'", named), "looked for " + tried);
+  head.bytes.resize(static_cast<std::size_t>(std::min<std::uintmax_t>(bytes, head.file_bytes)));
+  stream.read(head.bytes.data(), static_cast<std::streamsize>(head.bytes.size()));
+  if (!stream) {
+    fail("reading failed");
+  }
+  return head;
 }
 
 }  // namespace fsdp

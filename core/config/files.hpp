@@ -1,6 +1,8 @@
 // Finds and reads the files that a run file names.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "core/config/yaml_reader.hpp"
@@ -12,6 +14,12 @@ struct TextFile {
   std::string text;
 };
 
+/// The beginning of a file.
+struct FileHead {
+  std::string bytes;
+  std::uint64_t file_bytes = 0;  ///< of the whole file
+};
+
 /// Throws ConfigError that names the path and the reason.
 TextFile read_text_file(const std::string& path);
 
@@ -19,5 +27,9 @@ TextFile read_text_file(const std::string& path);
 /// names it, to that folder's parent, or to the working directory, in this order.
 /// Throws ConfigError at the value with all places looked at.
 TextFile read_named_file(const YamlReader& value);
+/// The path of the file that read_named_file would read, for files of any size.
+std::string find_named_file(const YamlReader& value);
+/// The first `bytes` of the file, or all of a shorter one. Throws ConfigError that names the path.
+FileHead read_file_head(const std::string& path, std::size_t bytes);
 
 }  // namespace fsdp

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <type_traits>
 
 #include "core/config/dimensions.hpp"
@@ -57,12 +58,30 @@ std::string model_text(const FamilySource& source) {
              source.dimensions);
 }
 
+std::string source_text(const TreeSource& source) {
+  return fmt::format("tree: {}", yaml_string(source.path));
+}
+
+std::string source_text(const HfSource& source) {
+  return fmt::format("hf: {}, dtype: {}", yaml_string(source.path), to_text(source.dtype));
+}
+
+std::string source_text(const SafetensorsSource& source) {
+  const std::string dtype = source.dtype ? fmt::format(", dtype: {}", to_text(*source.dtype)) : "";
+  return fmt::format("safetensors: {}{}", yaml_string(source.path), dtype);
+}
+
 std::string model_text(const RunConfig& config) {
-  if (const auto* tree = std::get_if<TreeSource>(&config.model_source)) {
-    return fmt::format("model: {{tree: {}}}  # contents {:016x}\n", yaml_string(tree->path),
-                       hash_of(write_module_tree(config.model)));
-  }
-  return model_text(std::get<FamilySource>(config.model_source));
+  return std::visit(
+      [&config](const auto& source) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(source)>, FamilySource>) {
+          return model_text(source);
+        } else {
+          return fmt::format("model: {{{}}}  # contents {:016x}\n", source_text(source),
+                             hash_of(write_module_tree(config.model)));
+        }
+      },
+      config.model_source);
 }
 
 const char* to_text(BackendChoice backend) {
@@ -89,6 +108,15 @@ std::string space_text(const SpaceConfig& space) {
       fmt::join(space.backward_prefetch, ", "), reshard);
 }
 
+std::string batch_text(const Batch& batch) {
+  static constexpr std::array<const char*, 3> syncs{"last", "every", "reduce_scatter"};
+  return fmt::format(
+      "batch: {{sequence: {}, micro_batch: {}, accumulate: {}, sync: {}, "
+      "reshard_after_backward: {}}}\n",
+      batch.sequence, batch.micro_batch, batch.accumulate,
+      syncs[static_cast<std::size_t>(batch.sync)], batch.reshard_after_backward);
+}
+
 std::string measure_text(const MeasureConfig& measure) {
   const StopConfig& stop = measure.stop;
   return fmt::format(
@@ -110,8 +138,7 @@ std::string print_config(const RunConfig& config) {
   text += config.mesh ? fmt::format("mesh: {{replicate: {}, shard: {}}}\n", config.mesh->replicate,
                                     config.mesh->shard)
                       : "mesh: ~  # all ranks in one shard group\n";
-  text += fmt::format("batch: {{sequence: {}, micro_batch: {}, accumulate: {}, sync: last}}\n",
-                      config.batch.sequence, config.batch.micro_batch, config.batch.accumulate);
+  text += batch_text(config.batch);
   text += print_policy(config.policy);
   text += space_text(config.space);
   text += fmt::format("memory: {{limit: {}}}\n",

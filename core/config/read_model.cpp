@@ -9,6 +9,8 @@
 
 #include "core/config/dimensions.hpp"
 #include "core/config/files.hpp"
+#include "core/config/read_safetensors_files.hpp"
+#include "core/model/hf_config.hpp"
 #include "core/model/module_tree.hpp"
 
 namespace fsdp {
@@ -127,13 +129,45 @@ ReadModel read_model_file(const YamlReader& path, const std::optional<YamlReader
   return read_family(root, scale);
 }
 
+/// What a reader of model files refuses is refused at the file, whose document it names itself.
+template <class Read>
+ModelSpec read_file(const std::string& path, Read read) {
+  try {
+    return read();
+  } catch (const UsageError& error) {
+    throw ConfigError({.file = path, .line = 0, .column = 0, .key = ""}, error.what(), "");
+  }
+}
+
 ReadModel read_tree(const YamlReader& path) {
   const TextFile file = read_named_file(path);
-  try {
-    return {TreeSource{path.text()}, read_module_tree(file.text)};
-  } catch (const UsageError& error) {
-    throw ConfigError({.file = file.path, .line = 0, .column = 0, .key = ""}, error.what(), "");
+  return {TreeSource{path.text()},
+          read_file(file.path, [&file] { return read_module_tree(file.text); })};
+}
+
+/// Absent where the run file says nothing.
+std::optional<DType> read_dtype(const YamlReader& value) {
+  const auto dtype = value.find("dtype");
+  return dtype ? std::optional(dtype->dtype({DType::f32, DType::bf16, DType::f16})) : std::nullopt;
+}
+
+ReadModel read_hf(const YamlReader& value, const YamlReader& path) {
+  value.expect_map({.known = {"hf", "dtype"}, .later = {}});
+  const TextFile file = read_named_file(path);
+  HfSource source{.path = path.text(), .dtype = read_dtype(value).value_or(DType::f32)};
+  ModelSpec model = read_file(file.path, [&file] { return read_hf_config(file.text); });
+  set_dtype(model, source.dtype);
+  return {std::move(source), std::move(model)};
+}
+
+ReadModel read_saved(const YamlReader& value, const YamlReader& path) {
+  value.expect_map({.known = {"safetensors", "dtype"}, .later = {}});
+  SafetensorsSource source{.path = path.text(), .dtype = read_dtype(value)};
+  ModelSpec model = read_safetensors_files(find_named_file(path));
+  if (source.dtype) {
+    set_dtype(model, *source.dtype);
   }
+  return {std::move(source), std::move(model)};
 }
 
 }  // namespace
@@ -142,11 +176,11 @@ ReadModel read_model(const YamlReader& value) {
   if (value.kind() != YamlReader::Kind::map) {
     return read_model_file(value, std::nullopt);
   }
-  for (const char* format : {"hf", "safetensors"}) {
-    if (const auto entry = value.find(format)) {
-      entry->fail_later(fmt::format("reading a model from '{}'", format),
-                        "write the module tree and name it with {tree: path.json}");
-    }
+  if (const auto path = value.find("hf")) {
+    return read_hf(value, *path);
+  }
+  if (const auto path = value.find("safetensors")) {
+    return read_saved(value, *path);
   }
   if (const auto tree = value.find("tree")) {
     value.expect_map({.known = {"tree"}, .later = {}});
@@ -157,8 +191,11 @@ ReadModel read_model(const YamlReader& value) {
     return read_model_file(*file, value.find("scale"));
   }
   if (!value.find("family")) {
-    value.expect_map({.known = {"file", "scale", "tree", "family"}, .later = {}});
-    value.fail("names no model", "write {file: path.yaml}, {tree: path.json} or {family: ...}");
+    value.expect_map(
+        {.known = {"file", "scale", "hf", "safetensors", "tree", "family"}, .later = {}});
+    value.fail("names no model",
+               "write {file: path.yaml}, {hf: config.json}, {safetensors: path}, "
+               "{tree: path.json} or {family: ...}");
   }
   return read_family(value, value.find("scale"));
 }

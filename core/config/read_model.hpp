@@ -1,4 +1,5 @@
-// Reads the `model` key: a model file, a module tree, or a family's dimensions written in place.
+// Reads the `model` key: a model file, a config.json of transformers, saved weights, a module tree,
+// or a family's dimensions written in place.
 #pragma once
 
 #include "core/config/run_config.hpp"

@@ -3,26 +3,25 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <set>
 #include <string_view>
+
+#include "core/config/read_preset.hpp"
+#include "core/config/read_wrap.hpp"
+#include "core/model/releases.hpp"
 
 namespace fsdp {
 namespace {
 
-constexpr Version oldest_version{2, 8};
-constexpr Version newest_version{2, 14};
-
-enum class WrapBy { none, block, titan, always };
+constexpr Version default_version{2, 14};
 
 Profile read_profile(const YamlReader& value) {
-  const std::string profile = value.text();
-  if (profile == "fsdp1" || profile == "zero3") {
-    value.fail_later(fmt::format("the profile '{}'", profile), "supported: fsdp2");
+  if (value.text() == "zero3") {
+    value.fail_later("the profile 'zero3'", "supported: fsdp1, fsdp2");
   }
-  return value.choice<Profile>({{"fsdp2", Profile::fsdp2}});
+  return value.choice<Profile>({{"fsdp1", Profile::fsdp1}, {"fsdp2", Profile::fsdp2}});
 }
 
-Version read_version(const YamlReader& value) {
+Version read_version(const YamlReader& value, Profile profile) {
   const std::string text = value.text();
   const char* end = text.data() + text.size();
   Version version;
@@ -33,79 +32,14 @@ Version read_version(const YamlReader& value) {
   if (!dotted || minor.ec != std::errc{} || minor.ptr != end || version.minor < 0) {
     value.fail(fmt::format("must be a PyTorch release, is '{}'", text), "write '2.14'");
   }
-  if (version < oldest_version || version > newest_version) {
-    value.fail(fmt::format("must be between 2.8 and 2.14, is {}", text),
+  const Version oldest = oldest_release(profile);
+  if (version < oldest || version > newest_release) {
+    value.fail(fmt::format("must be between {} and {}, is {}", to_text(oldest),
+                           to_text(newest_release), text),
                "the nearest release whose rules are known is " +
-                   to_text(version < oldest_version ? oldest_version : newest_version));
+                   to_text(version < oldest ? oldest : newest_release));
   }
   return version;
-}
-
-std::vector<std::string> read_names(const YamlReader& list, const char* what) {
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  for (const YamlReader& item : list.items()) {
-    names.push_back(item.text());
-    if (!seen.insert(names.back()).second) {
-      item.fail(fmt::format("the {} '{}' is listed twice", what, names.back()));
-    }
-  }
-  return names;
-}
-
-WrapRule read_wrap_by(const YamlReader& value) {
-  switch (value.choice<WrapBy>({{"none", WrapBy::none},
-                                {"block", WrapBy::block},
-                                {"titan", WrapBy::titan},
-                                {"always", WrapBy::always}})) {
-    case WrapBy::none:
-      return WrapNone{};
-    case WrapBy::block:
-      return WrapBlock{};
-    case WrapBy::titan:
-      return WrapTitan{};
-    case WrapBy::always:
-      break;
-  }
-  value.fail_later("wrapping every module", "use 'class' with the classes to wrap");
-}
-
-WrapRule read_groups(const YamlReader& list) {
-  WrapGroups wrap;
-  std::set<std::string> seen;
-  for (const YamlReader& group : list.items()) {
-    wrap.groups.push_back(read_names(group, "module"));
-    for (const std::string& module : wrap.groups.back()) {
-      if (!seen.insert(module).second) {
-        group.fail(fmt::format("the module '{}' is in two groups", module));
-      }
-    }
-  }
-  return wrap;
-}
-
-WrapRule read_wrap(const YamlReader& wrap) {
-  if (wrap.kind() == YamlReader::Kind::scalar) {
-    wrap.fail(fmt::format("must be a mapping, is '{}'", wrap.text()),
-              "write {by: block}, {every: 2}, {class: [...]} or {groups: [[...]]}");
-  }
-  wrap.expect_map({.known = {"by", "every", "class", "groups"}, .later = {"size"}});
-  const auto entries = wrap.entries();
-  if (entries.size() != 1) {
-    wrap.fail(
-        fmt::format("must hold exactly one of by, every, class, groups; holds {}", entries.size()));
-  }
-  const auto& [rule, value] = entries.front();
-  if (rule == "by") {
-    return read_wrap_by(value);
-  }
-  if (rule == "every") {
-    return WrapEvery{static_cast<int>(value.integer(unit_size_range))};
-  }
-  if (rule == "class") {
-    return WrapClass{read_names(value, "class")};
-  }
-  return read_groups(value);
 }
 
 Prefetch read_prefetch(const YamlReader& value, IntegerRange depth) {
@@ -155,10 +89,20 @@ void read_resharding(const YamlReader& section, const std::optional<DeviceMesh>&
 void read_reduction(const YamlReader& section, FsdpPolicy& policy) {
   if (const auto value = section.find("reduce_scatter_buffers")) {
     policy.reduce_scatter_buffers = static_cast<int>(value->integer({1, 64}));
-    if (policy.reduce_scatter_buffers > 1 && policy.version < Version{2, 13}) {
+    if (policy.reduce_scatter_buffers > 1 && policy.version < since::reduce_scatter_knobs) {
       value->fail(fmt::format("PyTorch {} has one buffer only", to_text(policy.version)),
                   "set version: '2.13' or later");
     }
+  }
+  if (const auto value = section.find("separate_reduce_scatter_group")) {
+    policy.separate_reduce_scatter_group = value->flag();
+    if (policy.separate_reduce_scatter_group && policy.version < since::reduce_scatter_knobs) {
+      value->fail(fmt::format("PyTorch {} has one group only", to_text(policy.version)),
+                  "set version: '2.13' or later");
+    }
+  }
+  if (const auto value = section.find("force_sum_reduction")) {
+    policy.force_sum_reduction = value->flag();
   }
   const auto factor = section.find("gradient_divide_factor");
   if (factor && !factor->is_null()) {
@@ -166,6 +110,120 @@ void read_reduction(const YamlReader& section, FsdpPolicy& policy) {
     if (*policy.gradient_divide_factor <= 0.0) {
       factor->fail("must be above 0");
     }
+  }
+}
+
+void read_prefetches(const YamlReader& section, FsdpPolicy& policy) {
+  const auto prefetch = section.find("prefetch");
+  if (!prefetch) {
+    return;
+  }
+  prefetch->expect_map({.known = {"forward", "backward"}, .later = {}});
+  if (const auto value = prefetch->find("forward")) {
+    policy.forward_prefetch = read_prefetch(*value, forward_depth_range);
+  }
+  if (const auto value = prefetch->find("backward")) {
+    policy.backward_prefetch = read_prefetch(*value, backward_depth_range);
+  }
+}
+
+/// What only FSDP2's calls and setters know.
+void read_fsdp2(const YamlReader& section, const std::optional<DeviceMesh>& mesh,
+                FsdpPolicy& policy) {
+  read_resharding(section, mesh, policy);
+  read_prefetches(section, policy);
+  read_reduction(section, policy);
+  if (const auto value = section.find("keep_sharded_in_backward")) {
+    policy.keep_sharded_in_backward = read_names(*value, "unit");
+  }
+  if (const auto value = section.find("shard_dims")) {
+    for (const auto& [pattern, dim] : value->entries()) {
+      policy.shard_dims.emplace_back(pattern, static_cast<int>(dim.integer({0, 7})));
+    }
+  }
+  if (const auto value = section.find("ignored_params")) {
+    policy.ignored_params = read_names(*value, "expression");
+  }
+  if (const auto value = section.find("fp8_gather_classes")) {
+    policy.fp8_gather_classes = read_names(*value, "class");
+  }
+}
+
+/// What only FSDP1's constructor knows.
+void read_fsdp1(const YamlReader& section, Fsdp1Arguments& arguments) {
+  if (const auto value = section.find("sharding")) {
+    arguments.sharding = value->choice<ShardingStrategy>(
+        {{"full_shard", ShardingStrategy::full_shard},
+         {"shard_grad_op", ShardingStrategy::shard_grad_op},
+         {"hybrid_shard", ShardingStrategy::hybrid_shard},
+         {"hybrid_shard_zero2", ShardingStrategy::hybrid_shard_zero2}});
+  }
+  if (const auto value = section.find("backward_prefetch")) {
+    arguments.backward_prefetch =
+        value->is_null() ? BackwardPrefetch::none
+                         : value->choice<BackwardPrefetch>({{"pre", BackwardPrefetch::pre},
+                                                            {"post", BackwardPrefetch::post},
+                                                            {"none", BackwardPrefetch::none}});
+  }
+  const auto flag = [&](const char* key, bool& out) {
+    if (const auto value = section.find(key)) {
+      out = value->flag();
+    }
+  };
+  flag("forward_prefetch", arguments.forward_prefetch);
+  flag("limit_all_gathers", arguments.limit_all_gathers);
+  flag("use_orig_params", arguments.use_orig_params);
+}
+
+const std::vector<std::string>& fsdp1_keys() {
+  static const std::vector<std::string> keys{"sharding", "backward_prefetch", "forward_prefetch",
+                                             "limit_all_gathers", "use_orig_params"};
+  return keys;
+}
+
+const std::vector<std::string>& fsdp2_keys() {
+  static const std::vector<std::string> keys{"preset",
+                                             "torchtitan",
+                                             "accelerate",
+                                             "torchtune",
+                                             "reshard_after_forward",
+                                             "root_reshard",
+                                             "reshard_units",
+                                             "prefetch",
+                                             "reduce_scatter_buffers",
+                                             "separate_reduce_scatter_group",
+                                             "gradient_divide_factor",
+                                             "force_sum_reduction",
+                                             "keep_sharded_in_backward",
+                                             "shard_dims",
+                                             "ignored_params",
+                                             "fp8_gather_classes"};
+  return keys;
+}
+
+void refuse_keys(const YamlReader& section, const std::vector<std::string>& keys,
+                 const char* profile) {
+  for (const std::string& key : keys) {
+    if (const auto value = section.find(key);
+        value && !(key == "preset" && names_foundry(section))) {
+      value->fail(fmt::format("belongs to profile {}", profile),
+                  fmt::format("remove it, or set profile: {}", profile));
+    }
+  }
+}
+
+void expect_keys(const YamlReader& section, Profile profile) {
+  MapKeys keys{.known = {"profile", "version", "wrap", "param_dtype", "reduce_dtype",
+                         "activation_checkpointing", "cpu_offload"},
+               .later = {}};
+  for (const auto* more : {&fsdp1_keys(), &fsdp2_keys()}) {
+    keys.known.insert(keys.known.end(), more->begin(), more->end());
+  }
+  section.expect_map(keys);
+  if (profile == Profile::fsdp1) {
+    refuse_keys(section, fsdp2_keys(), "fsdp2");
+  } else {
+    refuse_keys(section, fsdp1_keys(), "fsdp1");
   }
 }
 
@@ -177,52 +235,49 @@ Reshard read_reshard(const YamlReader& value, const std::optional<DeviceMesh>& m
   if (word) {
     return value.flag() ? Reshard::free() : Reshard::keep();
   }
-  const int size = static_cast<int>(value.integer({2, 1 << 20}));
-  if (mesh && size >= mesh->shard) {
-    value.fail(fmt::format("must be smaller than the shard group of {}, is {}", mesh->shard, size),
-               "write true to free the whole parameter, false to keep it");
+  const int size = static_cast<int>(value.integer({1, 1 << 20}));
+  if (mesh && size > mesh->shard) {
+    value.fail(
+        fmt::format("must not be larger than the shard group of {}, is {}", mesh->shard, size),
+        "write true to free the whole parameter, false to keep it");
   }
   if (mesh && mesh->shard % size != 0) {
     value.fail(fmt::format("must divide the shard group of {}, is {}", mesh->shard, size));
   }
-  return Reshard{size};
+  return size == 1 ? Reshard::keep() : Reshard{size};  // a group of one holds the whole parameter
 }
 
 FsdpPolicy read_policy(const YamlReader& section, const std::optional<DeviceMesh>& mesh) {
-  // The profile comes before the other keys: a file for another profile is full of unknown ones.
+  // The profile comes before the other keys: they depend on it.
   FsdpPolicy policy;
+  policy.version = default_version;
+  section.entries();  // a section that is no mapping is reported as such
+  apply_foundry_preset(section, policy);
   if (const auto value = section.find("profile")) {
     policy.profile = read_profile(*value);
   }
-  section.expect_map(
-      {.known = {"profile", "version", "wrap", "reshard_after_forward", "root_reshard",
-                 "reshard_units", "prefetch", "param_dtype", "reduce_dtype",
-                 "reduce_scatter_buffers", "gradient_divide_factor", "activation_checkpointing"},
-       .later = {"preset", "torchtitan", "accelerate", "sharding", "backward_prefetch",
-                 "forward_prefetch", "use_orig_params", "reshard_after_backward"}});
+  expect_keys(section, policy.profile);
   if (const auto value = section.find("version")) {
-    policy.version = read_version(*value);
+    policy.version = read_version(*value, policy.profile);
   }
   if (const auto value = section.find("wrap")) {
     policy.wrap = read_wrap(*value);
   }
-  read_resharding(section, mesh, policy);
-  if (const auto prefetch = section.find("prefetch")) {
-    prefetch->expect_map({.known = {"forward", "backward"}, .later = {}});
-    if (const auto value = prefetch->find("forward")) {
-      policy.forward_prefetch = read_prefetch(*value, forward_depth_range);
-    }
-    if (const auto value = prefetch->find("backward")) {
-      policy.backward_prefetch = read_prefetch(*value, backward_depth_range);
-    }
-  }
   read_dtypes(section, policy);
-  read_reduction(section, policy);
   if (const auto value = section.find("activation_checkpointing")) {
-    if (value->text() == "full" || value->text() == "selective") {
-      value->fail_later(fmt::format("'{}'", value->text()), "supported: none");
-    }
-    value->choice<int>({{"none", 0}});
+    policy.activation_checkpointing =
+        value->choice<Checkpointing>({{"none", Checkpointing::none},
+                                      {"selective", Checkpointing::selective},
+                                      {"full", Checkpointing::full}});
+  }
+  if (const auto value = section.find("cpu_offload")) {
+    policy.cpu_offload = value->flag();
+  }
+  if (policy.profile == Profile::fsdp1) {
+    read_fsdp1(section, policy.fsdp1);
+  } else {
+    read_fsdp2(section, mesh, policy);
+    policy.preset = read_preset(section);
   }
   return policy;
 }

@@ -107,7 +107,9 @@ DeviceMesh read_mesh(const YamlReader& section) {
 }
 
 Batch read_batch(const YamlReader& section) {
-  section.expect_map({.known = {"sequence", "micro_batch", "accumulate", "sync"}, .later = {}});
+  section.expect_map(
+      {.known = {"sequence", "micro_batch", "accumulate", "sync", "reshard_after_backward"},
+       .later = {}});
   Batch batch;
   if (const auto value = section.find("sequence")) {
     batch.sequence = value->integer({1, 1 << 24});
@@ -119,10 +121,12 @@ Batch read_batch(const YamlReader& section) {
     batch.accumulate = value->integer({1, 1 << 12});
   }
   if (const auto value = section.find("sync")) {
-    if (value->text() == "every" || value->text() == "reduce_scatter") {
-      value->fail_later(fmt::format("'{}'", value->text()), "supported: last");
-    }
-    value->choice<int>({{"last", 0}});
+    batch.sync = value->choice<GradientSync>({{"last", GradientSync::last},
+                                              {"every", GradientSync::every},
+                                              {"reduce_scatter", GradientSync::reduce_scatter}});
+  }
+  if (const auto value = section.find("reshard_after_backward")) {
+    batch.reshard_after_backward = value->flag();
   }
   return batch;
 }

@@ -55,8 +55,20 @@ struct TreeSource {
   std::string path;
 };
 
+/// A model built from a config.json of Hugging Face transformers.
+struct HfSource {
+  std::string path;
+  DType dtype = DType::f32;  ///< of all parameters
+};
+
+/// A model told by the names and shapes in a safetensors file, or in those of an index.
+struct SafetensorsSource {
+  std::string path;
+  std::optional<DType> dtype;  ///< of all that train; absent: as saved
+};
+
 /// Where RunConfig::model came from, so that print_config can write it down again.
-using ModelSource = std::variant<FamilySource, TreeSource>;
+using ModelSource = std::variant<FamilySource, TreeSource, HfSource, SafetensorsSource>;
 
 enum class BackendChoice { automatic, sim, mpi };
 
@@ -117,7 +129,7 @@ ClusterSpec load_cluster(const std::string& path);
 
 /// The whole configuration with every default, as YAML that load_run_config reads back to the same
 /// value. Also the text that ranks compare by hash: models of a family and clusters are written
-/// out, a module tree by its path and a hash of its contents.
+/// out, models of other files by their path and a hash of the module tree.
 std::string print_config(const RunConfig& config);
 /// A cluster file that load_cluster reads back to the same value.
 std::string print_cluster(const ClusterSpec& cluster);

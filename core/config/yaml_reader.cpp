@@ -196,6 +196,10 @@ YamlReader YamlReader::at(const std::string& key) const {
   return std::move(*value);
 }
 
+bool YamlReader::is_empty_list() const {
+  return kind() == Kind::sequence && impl_->node.size() == 0;
+}
+
 std::vector<YamlReader> YamlReader::items() const {
   if (kind() != Kind::sequence) {
     fail(fmt::format("must be a list, is {}", name_of(kind())), "write [a, b, ...]");

@@ -58,6 +58,7 @@ class YamlReader {
   YamlReader at(const std::string& key) const;
   /// All entries of a mapping with free keys, in file order. Duplicates are errors.
   std::vector<std::pair<std::string, YamlReader>> entries() const;
+  bool is_empty_list() const;
   /// The elements of a sequence of at least one.
   std::vector<YamlReader> items() const;
 

@@ -1,5 +1,8 @@
 #include "core/model/gemm.hpp"
 
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,13 +23,6 @@ std::int64_t expert_rows(const Module& module, std::int64_t tokens) {
   }
   const Experts& experts = *module.experts;
   return (tokens * experts.per_token + experts.count - 1) / experts.count;
-}
-
-/// The head's width is not known here, and of no weight: the product is as good as free. It counts
-/// because its unit computes there.
-Gemm rotary_gemm(const Batch& batch) {
-  constexpr std::int64_t frequencies = 64;
-  return {.batch = batch.micro_batch, .m = frequencies, .n = batch.sequence, .k = 1};
 }
 
 /// A weight that multiplies the module's input, as (in, out) and a batch of experts; n = 0 for the
@@ -55,6 +51,27 @@ Gemm weight_gemm(const Module& module, const Parameter& parameter, const Batch& 
   }
 }
 
+/// Trees that do not tell the heads: one head as wide as what the last projection reads does the
+/// same work. A module attends when it projects queries and an output.
+std::optional<Attention> guessed_attention(const Module& module) {
+  static constexpr std::array<std::string_view, 6> queries{"q_proj", "qkv",     "q",
+                                                           "c_attn", "in_proj", "query"};
+  const auto projects_queries = [](const Module& child) {
+    return std::find(queries.begin(), queries.end(), last_component(child.path)) != queries.end();
+  };
+  if (std::none_of(module.children.begin(), module.children.end(), projects_queries)) {
+    return std::nullopt;
+  }
+  for (const Module& child : module.children) {
+    if (is_output_projection(child.path) && !child.parameters.empty() &&
+        child.parameters.front().shape.size() == 2) {
+      const auto& shape = child.parameters.front().shape;
+      return Attention{.heads = 1, .head_dim = shape[contains(child.class_name, "Conv1D") ? 0 : 1]};
+    }
+  }
+  return std::nullopt;
+}
+
 Flops sum(const std::vector<Gemm>& gemms) {
   Flops total{};
   for (const Gemm& gemm : gemms) {
@@ -68,26 +85,30 @@ Gemm weight_gradient(const Gemm& g) { return {.batch = g.batch, .m = g.n, .n = g
 
 }  // namespace
 
+bool is_output_projection(const std::string& module_path) {
+  static constexpr std::array<std::string_view, 5> names{"o_proj", "out_proj", "o", "c_proj", "wo"};
+  return std::find(names.begin(), names.end(), last_component(module_path)) != names.end();
+}
+
 Flops flops(const Gemm& gemm) {
   return {2.0 * static_cast<double>(gemm.batch) * static_cast<double>(gemm.m) *
           static_cast<double>(gemm.n) * static_cast<double>(gemm.k)};
 }
 
 std::vector<Gemm> attention_gemms(const Module& module, const Batch& batch) {
-  if (!module.attention) {
+  const std::optional<Attention> attention =
+      module.attention ? module.attention : guessed_attention(module);
+  if (!attention) {
     return {};
   }
-  const std::int64_t count = module.attention->heads * batch.micro_batch;
+  const std::int64_t count = attention->heads * batch.micro_batch;
   const std::int64_t s = batch.sequence;
-  const std::int64_t d = module.attention->head_dim;
+  const std::int64_t d = attention->head_dim;
   return {{.batch = count, .m = s, .n = s, .k = d}, {.batch = count, .m = s, .n = d, .k = s}};
 }
 
 std::vector<Gemm> forward_gemms(const Module& module, const Batch& batch) {
   std::vector<Gemm> out = attention_gemms(module, batch);
-  if (contains(module.class_name, "RotaryEmbedding")) {
-    out.push_back(rotary_gemm(batch));
-  }
   for (const Parameter& parameter : module.parameters) {
     if (const Gemm gemm = weight_gemm(module, parameter, batch); gemm.n > 0) {
       out.push_back(gemm);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/model/batch.hpp"
@@ -23,15 +24,18 @@ struct Gemm {
 /// 2*m*n*k a product.
 Flops flops(const Gemm& gemm);
 
-/// Scores and values of an attention module, of all heads and sequences; none for the rest.
-std::vector<Gemm> attention_gemms(const Module& module, const Batch& batch);
 /// Products of one forward call of `module`'s own parameters (children are calls of their own):
 /// a Linear weight (out, in) gives tokens x out x in; a Conv1D weight is stored (in, out); an
 /// embedding gives none; an attention module adds its scores and values. Of stacked experts each
 /// sees its share of the tokens, or all of them where the tree does not say how many a token
-/// visits. A rotary embedding multiplies frequencies by positions, without a gradient.
+/// visits.
 /// Recomputing a call for its backward launches the same list again.
 std::vector<Gemm> forward_gemms(const Module& module, const Batch& batch);
+/// Scores and values of an attention module, of all heads and sequences; none for the rest. What
+/// selective checkpointing computes again.
+std::vector<Gemm> attention_gemms(const Module& module, const Batch& batch);
+/// True for the path of the projection that follows scores and values, by its usual names.
+bool is_output_projection(const std::string& module_path);
 /// Data gradients (when `input_requires_grad`) and weight gradients (of trainable weights), in
 /// launch order.
 std::vector<Gemm> backward_gemms(const Module& module, const Batch& batch,

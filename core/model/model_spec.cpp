@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <system_error>
@@ -60,15 +61,18 @@ bool has_ties_below(const Module& module) {
          std::any_of(module.children.begin(), module.children.end(), has_ties_below);
 }
 
-std::int64_t own_total(const Module& module) {
-  std::int64_t total = 0;
+/// Storages below a module, by the path of the parameter that owns them.
+using Storages = std::map<std::string, std::int64_t>;
+
+void collect_storages(const Module& module, Storages& out) {
   for (const Parameter& parameter : module.parameters) {
-    total += parameter.tied_to.empty() ? parameter.numel() : 0;
+    out.emplace(
+        parameter.tied_to.empty() ? join_path(module.path, parameter.name) : parameter.tied_to,
+        parameter.numel());
   }
   for (const Module& child : module.children) {
-    total += own_total(child);
+    collect_storages(child, out);
   }
-  return total;
 }
 
 }  // namespace
@@ -81,12 +85,23 @@ std::string join_path(const std::string& module_path, const std::string& name) {
   return module_path.empty() ? name : module_path + "." + name;
 }
 
+std::string_view last_component(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+std::string parent_path(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos ? std::string() : path.substr(0, dot);
+}
+
 bool is_within(const std::string& path, const std::string& ancestor) {
   if (ancestor.empty() || path == ancestor) {
     return true;
   }
   return path.size() > ancestor.size() && path.compare(0, ancestor.size(), ancestor) == 0 &&
          path[ancestor.size()] == '.';
+}
+
+bool is_container(const Module& module) {
+  return module.class_name == "ModuleList" || module.class_name == "ModuleDict";
 }
 
 const Module* find_module(const Module& root, const std::string& path) {
@@ -105,7 +120,15 @@ const Module* find_module(const Module& root, const std::string& path) {
   return nullptr;
 }
 
-std::int64_t parameter_total(const ModelSpec& model) { return own_total(model.root); }
+std::int64_t elements_below(const Module& module) {
+  Storages storages;
+  collect_storages(module, storages);
+  return std::accumulate(
+      storages.begin(), storages.end(), std::int64_t{0},
+      [](std::int64_t sum, const auto& storage) { return sum + storage.second; });
+}
+
+std::int64_t parameter_total(const ModelSpec& model) { return elements_below(model.root); }
 
 bool has_ties(const ModelSpec& model) { return has_ties_below(model.root); }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/units/dtype.hpp"
@@ -61,10 +62,18 @@ struct ModelSpec {
 
 /// "model.norm" + "weight" -> "model.norm.weight"; the root's path is empty.
 std::string join_path(const std::string& module_path, const std::string& name);
+/// "model.norm" -> "norm".
+std::string_view last_component(std::string_view path);
+/// "model.norm.weight" -> "model.norm"; of a single component the root's path.
+std::string parent_path(const std::string& path);
 /// True when `path` is `ancestor` or lies below it.
 bool is_within(const std::string& path, const std::string& ancestor);
+/// True for a list or a dictionary of modules, which has no forward and so no hooks that run.
+bool is_container(const Module& module);
 /// The module at `path`, or nullptr.
 const Module* find_module(const Module& root, const std::string& path);
+/// Elements of all parameters below `module`, each storage once, also one that is owned elsewhere.
+std::int64_t elements_below(const Module& module);
 /// Elements of all parameters, each tied storage counted once.
 std::int64_t parameter_total(const ModelSpec& model);
 /// Whether any parameter is another name for the storage of an earlier one.

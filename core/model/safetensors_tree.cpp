@@ -188,7 +188,7 @@ Module module_of(const std::string& path, const std::string& name, const Node& n
 /// When a module runs among its siblings; equal ones in tree order.
 int call_rank(const Module& module, Within within) {
   const bool beside_blocks = within == Within::no_list;
-  const std::string_view name = std::string_view(module.path).substr(module.path.rfind('.') + 1);
+  const std::string_view name = last_component(module.path);
   if (module.class_name == "Embedding" || names_embedding(name)) {
     return 0;
   }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,6 +11,10 @@
 
 namespace fsdp {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const std::string source_dir = FSDP_SOURCE_DIR;
 
@@ -66,10 +72,12 @@ TEST(ReadModel, ModelInPlace) {
 TEST(ReadModel, Refusals) {
   const std::string dims = "vocab: 64, positions: 16, layers: 2, hidden: 8";
   expect_all_refused({
-      {"model: {hf: config.json}\n", 1, 13, "model.hf", "not supported by this release",
-       "write the module tree"},
-      {"model: {safetensors: index.json}\n", 1, 22, "model.safetensors",
-       "not supported by this release", "write the module tree"},
+      {"model: {hf: config.json, dtype: f64}\n", 1, 13, "model.hf", "no such file 'config.json'",
+       "looked for"},
+      {"model: {hf: x, scale: {layers: 2}}\n", 1, 16, "model.scale", "unknown key", "dtype"},
+      {"model: {safetensors: x, hf: y}\n", 1, 9, "model.safetensors", "unknown key", "hf"},
+      {"model: {safetensors: index.json}\n", 1, 22, "model.safetensors", "no such file",
+       "looked for"},
       {"model: {}\n", 1, 8, "model", "names no model", "{file: path.yaml}"},
       {"model: {fiel: x}\n", 1, 9, "model.fiel", "unknown key", "did you mean 'file'?"},
       {"model: {tree: x, scale: {layers: 2}}\n", 1, 18, "model.scale", "unknown key", "tree"},
@@ -98,6 +106,21 @@ TEST(ReadModel, MissingFileListsWhereItWasLookedFor) {
                       {"model: .\n", 1, 8, "model", "no such file '.'", "not a file"}});
 }
 
+/// A file that holds 2 x 4 elements of BF16 for each name.
+std::string safetensors(const std::vector<std::string>& names) {
+  std::string json;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    json += fmt::format(R"({}"{}": {{"dtype": "BF16", "shape": [2, 4], "data_offsets": [{}, {}]}})",
+                        i == 0 ? '{' : ',', names[i], 16 * i, 16 * (i + 1));
+  }
+  json += '}';
+  std::string bytes(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) {
+    bytes[i] = static_cast<char>(json.size() >> (8 * i) & 0xffU);
+  }
+  return bytes + json + std::string(16 * names.size(), '\x3f');
+}
+
 class ReadModelFiles : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -110,12 +133,21 @@ class ReadModelFiles : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
+    std::ofstream(folder_ / name, std::ios::binary) << text;
     return (folder_ / name).string();
   }
 
   RunConfig load(const std::string& text) const {
     return load_run_config_text(text, (folder_ / "runs" / "run.yaml").string());
+  }
+
+  std::string refusal(const std::string& text) const {
+    try {
+      load(text);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
   }
 
  private:
@@ -139,6 +171,78 @@ TEST_F(ReadModelFiles, TreeErrorsNameTheFileAndThePointer) {
     const std::string text = error.what();
     EXPECT_TRUE(text.starts_with(path + ": ")) << text;
     EXPECT_NE(text.find("/root/name: must be a string"), std::string::npos) << text;
+  }
+}
+
+TEST_F(ReadModelFiles, HfConfigIsFoundBesideTheRunFile) {
+  write("runs/config.json", R"({"model_type": "llama", "num_hidden_layers": 2})");
+  const RunConfig config = load("model: {hf: config.json}\n");
+  EXPECT_EQ(config.model.name, "LlamaForCausalLM");
+  EXPECT_EQ(block_paths(config.model).size(), 2U);
+  EXPECT_EQ(config.model.root.children[1].parameters[0].dtype, DType::f32);
+  EXPECT_EQ(std::get<HfSource>(config.model_source).path, "config.json");
+  const RunConfig half = load("model: {hf: config.json, dtype: bf16}\n");
+  EXPECT_EQ(half.model.root.children[1].parameters[0].dtype, DType::bf16);
+  EXPECT_EQ(std::get<HfSource>(half.model_source).dtype, DType::bf16);
+}
+
+TEST_F(ReadModelFiles, HfErrorsNameTheFileAndThePointer) {
+  const std::string path = write("config.json", R"({"model_type": "bert"})");
+  EXPECT_THAT(refusal("model: {hf: config.json}\n"),
+              AllOf(StartsWith(path + ": config.json: /model_type: 'bert' is not built in"),
+                    HasSubstr("dump_module_tree.py")));
+  write("config.json", R"({"model_type": "llama"})");
+  EXPECT_THAT(refusal("model: {hf: config.json, dtype: i64}\n"),
+              HasSubstr("model.dtype: 'i64' is not one of f32, bf16, f16"));
+}
+
+TEST_F(ReadModelFiles, SafetensorsGiveTheSavedTensors) {
+  write("one.safetensors", safetensors({"layers.0.up.weight", "head.weight"}));
+  const RunConfig config = load("model: {safetensors: one.safetensors}\n");
+  EXPECT_EQ(parameter_total(config.model), 16);
+  EXPECT_EQ(block_paths(config.model), std::vector<std::string>{"layers.0"});
+  EXPECT_EQ(find_module(config.model.root, "head")->parameters[0].dtype, DType::bf16);
+  EXPECT_FALSE(std::get<SafetensorsSource>(config.model_source).dtype);
+  const RunConfig f32 = load("model: {safetensors: one.safetensors, dtype: f32}\n");
+  EXPECT_EQ(find_module(f32.model.root, "head")->parameters[0].dtype, DType::f32);
+}
+
+TEST_F(ReadModelFiles, AnIndexGivesTheTensorsOfItsFiles) {
+  write("a.safetensors", safetensors({"layers.0.up.weight", "layers.1.up.weight"}));
+  write("b.safetensors", safetensors({"head.weight"}));
+  write("model.safetensors.index.json",
+        R"({"weight_map": {"layers.0.up.weight": "a.safetensors",
+            "layers.1.up.weight": "a.safetensors", "head.weight": "b.safetensors"}})");
+  const std::string run = "model: {safetensors: model.safetensors.index.json}\n";
+  EXPECT_EQ(parameter_total(load(run).model), 24);
+  const std::string other = write("b.safetensors", safetensors({"tail.weight"}));
+  EXPECT_THAT(refusal(run), AllOf(StartsWith(other + ": lacks the tensor 'head.weight'"),
+                                  HasSubstr("download both again")));
+  std::filesystem::remove(other);
+  EXPECT_THAT(refusal(run), StartsWith(other + ": cannot be read: No such file or directory"));
+}
+
+TEST_F(ReadModelFiles, SourcesAreWrittenDownAgain) {
+  write("config.json", R"({"model_type": "gpt2", "n_layer": 1})");
+  write("x.safetensors", safetensors({"head.weight"}));
+  for (const auto& [model, line] :
+       {std::pair{"{hf: config.json}", "model: {hf: config.json, dtype: f32}  # contents "},
+        {"{hf: config.json, dtype: f16}", "model: {hf: config.json, dtype: f16}  # contents "},
+        {"{safetensors: x.safetensors}", "model: {safetensors: x.safetensors}  # contents "},
+        {"{safetensors: x.safetensors, dtype: f32}",
+         "model: {safetensors: x.safetensors, dtype: f32}  # contents "}}) {
+    const std::string text = print_config(load(fmt::format("model: {}\n", model)));
+    EXPECT_THAT(text, StartsWith(line));
+    EXPECT_EQ(print_config(load(text)), text);
+  }
+}
+
+TEST_F(ReadModelFiles, DamagedSafetensorsAreRefused) {
+  const std::string whole = safetensors({"layers.0.up.weight", "head.weight"});
+  const std::string run = "model: {safetensors: x.safetensors}\n";
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    const std::string path = write("x.safetensors", whole.substr(0, length));
+    EXPECT_THAT(refusal(run), StartsWith(path + ": safetensors: ")) << length;
   }
 }
 

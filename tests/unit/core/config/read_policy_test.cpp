@@ -26,16 +26,6 @@ TEST(ReadPolicy, Defaults) {
   EXPECT_EQ(policy.gradient_divide_factor, std::nullopt);
 }
 
-TEST(ReadPolicy, WrapRules) {
-  EXPECT_TRUE(std::holds_alternative<WrapNone>(policy_of("wrap: {by: none}").wrap));
-  EXPECT_TRUE(std::holds_alternative<WrapTitan>(policy_of("wrap: {by: titan}").wrap));
-  EXPECT_EQ(std::get<WrapEvery>(policy_of("wrap: {every: 3}").wrap).blocks, 3);
-  EXPECT_EQ(std::get<WrapClass>(policy_of("wrap: {class: [MLP, Block]}").wrap).classes,
-            (std::vector<std::string>{"MLP", "Block"}));
-  EXPECT_EQ(std::get<WrapGroups>(policy_of("wrap: {groups: [[a.0], [a.1, a.2]]}").wrap).groups,
-            (std::vector<std::vector<std::string>>{{"a.0"}, {"a.1", "a.2"}}));
-}
-
 TEST(ReadPolicy, EveryOtherValue) {
   const FsdpPolicy policy = policy_of(
       "profile: fsdp2, version: 2.13, reshard_after_forward: 4, root_reshard: true, reshard_units: "
@@ -58,6 +48,46 @@ TEST(ReadPolicy, EveryOtherValue) {
   EXPECT_EQ(policy_of("reshard_after_forward: false").reshard_after_forward, Reshard::keep());
 }
 
+TEST(ReadPolicy, WhatOnlyFsdp2Knows) {
+  const FsdpPolicy policy = policy_of(
+      "separate_reduce_scatter_group: true, force_sum_reduction: true, keep_sharded_in_backward: "
+      "[embed], shard_dims: {'a\\.w': 1, b: 0}, ignored_params: ['.*lora.*'], fp8_gather_classes: "
+      "[Linear], activation_checkpointing: selective, cpu_offload: true");
+  EXPECT_TRUE(policy.separate_reduce_scatter_group);
+  EXPECT_TRUE(policy.force_sum_reduction);
+  EXPECT_EQ(policy.keep_sharded_in_backward, std::vector<std::string>{"embed"});
+  EXPECT_EQ(policy.shard_dims, (std::vector<std::pair<std::string, int>>{{"a\\.w", 1}, {"b", 0}}))
+      << "in the order of the file: the first match counts";
+  EXPECT_EQ(policy.ignored_params, std::vector<std::string>{".*lora.*"});
+  EXPECT_EQ(policy.fp8_gather_classes, std::vector<std::string>{"Linear"});
+  EXPECT_EQ(policy.activation_checkpointing, Checkpointing::selective);
+  EXPECT_TRUE(policy.cpu_offload);
+}
+
+TEST(ReadPolicy, WhatOnlyFsdp1Knows) {
+  const FsdpPolicy defaults = policy_of("profile: fsdp1, version: 2.5");
+  EXPECT_EQ(defaults.version, (Version{2, 5}));
+  EXPECT_EQ(defaults.fsdp1.sharding, ShardingStrategy::full_shard);
+  EXPECT_EQ(defaults.fsdp1.backward_prefetch, BackwardPrefetch::pre);
+  EXPECT_FALSE(defaults.fsdp1.forward_prefetch);
+  EXPECT_TRUE(defaults.fsdp1.limit_all_gathers);
+  EXPECT_FALSE(defaults.fsdp1.use_orig_params);
+  const FsdpPolicy other = policy_of(
+      "profile: fsdp1, sharding: hybrid_shard_zero2, backward_prefetch: post, forward_prefetch: "
+      "true, limit_all_gathers: false, use_orig_params: true");
+  EXPECT_EQ(other.fsdp1.sharding, ShardingStrategy::hybrid_shard_zero2);
+  EXPECT_EQ(other.fsdp1.backward_prefetch, BackwardPrefetch::post);
+  EXPECT_TRUE(other.fsdp1.forward_prefetch);
+  EXPECT_FALSE(other.fsdp1.limit_all_gathers);
+  EXPECT_TRUE(other.fsdp1.use_orig_params);
+  EXPECT_EQ(policy_of("profile: fsdp1, backward_prefetch: ~").fsdp1.backward_prefetch,
+            BackwardPrefetch::none);
+}
+
+TEST(ReadPolicy, AReshardToEveryRankIsOneThatFreesAndToOneKeeps) {
+  EXPECT_EQ(policy_of("reshard_after_forward: 1").reshard_after_forward, Reshard::keep());
+}
+
 TEST(ReadPolicy, AnAbsentDtypeStaysUnsetBesideASetOne) {
   EXPECT_EQ(policy_of("param_dtype: bf16").param_dtype, DType::bf16);
   EXPECT_EQ(policy_of("param_dtype: bf16").reduce_dtype, std::nullopt);
@@ -67,44 +97,31 @@ TEST(ReadPolicy, AnAbsentDtypeStaysUnsetBesideASetOne) {
 TEST(ReadPolicy, Refusals) {
   const std::string mesh = "mesh: {shard: 8}\n";
   expect_all_refused({
-      {"policy: {profile: fsdp3}\n", 1, 19, "policy.profile", "'fsdp3' is not one of fsdp2",
-       "did you mean 'fsdp2'?"},
-      {"policy: {sharding: full, profile: fsdp1}\n", 1, 35, "policy.profile",
-       "'fsdp1' is not supported by this release", "supported: fsdp2"},
+      {"policy: {profile: fsdp3}\n", 1, 19, "policy.profile", "'fsdp3' is not one of fsdp1, fsdp2",
+       "did you mean 'fsdp1'?"},
+      {"policy: {sharding: full, profile: fsdp1}\n", 1, 20, "policy.sharding",
+       "'full' is not one of full_shard, shard_grad_op", ""},
+      {"policy: {sharding: full_shard}\n", 1, 20, "policy.sharding", "belongs to profile fsdp1",
+       "remove it, or set profile: fsdp1"},
+      {"policy: {profile: fsdp1, reduce_scatter_buffers: 2}\n", 1, 50,
+       "policy.reduce_scatter_buffers", "belongs to profile fsdp2", "set profile: fsdp2"},
       {"policy: {profile: zero3}\n", 1, 19, "policy.profile", "not supported by this release",
-       "supported: fsdp2"},
-      {"policy: {version: 2.7}\n", 1, 19, "policy.version", "must be between 2.8 and 2.14, is 2.7",
+       "supported: fsdp1, fsdp2"},
+      {"policy: {version: 2.7}\n", 1, 19, "policy.version", "must be between 2.8 and 2.15, is 2.7",
        "2.8"},
-      {"policy: {version: 2.15}\n", 1, 19, "policy.version", "between 2.8 and 2.14", "2.14"},
+      {"policy: {version: 2.16}\n", 1, 19, "policy.version", "between 2.8 and 2.15", "2.15"},
+      {"policy: {profile: fsdp1, version: 2.0}\n", 1, 35, "policy.version", "between 2.1 and 2.15",
+       "2.1"},
       {"policy: {version: new}\n", 1, 19, "policy.version", "must be a PyTorch release", "'2.14'"},
       {"policy: {version: 2.8.1}\n", 1, 19, "policy.version", "must be a PyTorch release",
        "'2.14'"},
       {"policy: {version: 2.-8}\n", 1, 19, "policy.version", "must be a PyTorch release", "'2.14'"},
-      {"policy: {wrap: block}\n", 1, 16, "policy.wrap", "must be a mapping, is 'block'",
-       "{by: block}"},
-      {"policy: {wrap: {}}\n", 1, 16, "policy.wrap", "must hold exactly one", ""},
-      {"policy: {wrap: {by: block, every: 2}}\n", 1, 16, "policy.wrap",
-       "must hold exactly one of by, every, class, groups; holds 2", ""},
-      {"policy: {wrap: {by: blocks}}\n", 1, 21, "policy.wrap.by", "'blocks' is not one of",
-       "did you mean 'block'?"},
-      {"policy: {wrap: {by: always}}\n", 1, 21, "policy.wrap.by", "not supported by this release",
-       "class"},
-      {"policy: {wrap: {size: {min_params: 1}}}\n", 1, 17, "policy.wrap.size",
-       "not supported by this release", "remove it"},
-      {"policy: {wrap: {every: 0}}\n", 1, 24, "policy.wrap.every", "must be between 1 and 4096",
-       ""},
-      {"policy: {wrap: {class: [A, A]}}\n", 1, 28, "policy.wrap.class[1]",
-       "the class 'A' is listed twice", ""},
-      {"policy: {wrap: {groups: [[a], [b, a]]}}\n", 1, 31, "policy.wrap.groups[1]",
-       "the module 'a' is in two groups", ""},
-      {"policy: {wrap: {groups: [a]}}\n", 1, 26, "policy.wrap.groups[0]", "must be a list",
-       "write [a"},
-      {"policy: {reshard_after_forward: 1}\n", 1, 33, "policy.reshard_after_forward",
-       "must be between 2 and", ""},
+      {"policy: {reshard_after_forward: 0}\n", 1, 33, "policy.reshard_after_forward",
+       "must be between 1 and", ""},
       {mesh + "policy: {reshard_after_forward: 3}\n", 2, 33, "policy.reshard_after_forward",
        "must divide the shard group of 8, is 3", ""},
-      {mesh + "policy: {reshard_after_forward: 8}\n", 2, 33, "policy.reshard_after_forward",
-       "must be smaller than the shard group of 8", "write true"},
+      {mesh + "policy: {reshard_after_forward: 9}\n", 2, 33, "policy.reshard_after_forward",
+       "must not be larger than the shard group of 8", "write true"},
       {"policy: {prefetch: {forward: -1}}\n", 1, 30, "policy.prefetch.forward",
        "must be between 0 and 64", ""},
       {"policy: {prefetch: {backward: 0}}\n", 1, 31, "policy.prefetch.backward",
@@ -118,10 +135,14 @@ TEST(ReadPolicy, Refusals) {
        "policy.reduce_scatter_buffers", "PyTorch 2.12 has one buffer only", "2.13"},
       {"policy: {gradient_divide_factor: 0}\n", 1, 34, "policy.gradient_divide_factor",
        "must be above 0", ""},
-      {"policy: {activation_checkpointing: full}\n", 1, 36, "policy.activation_checkpointing",
-       "'full' is not supported by this release", "supported: none"},
-      {"policy: {preset: torchtitan}\n", 1, 10, "policy.preset", "not supported by this release",
-       "remove it"},
+      {"policy: {version: '2.12', separate_reduce_scatter_group: true}\n", 1, 58,
+       "policy.separate_reduce_scatter_group", "PyTorch 2.12 has one group only", "2.13"},
+      {"policy: {activation_checkpointing: all}\n", 1, 36, "policy.activation_checkpointing",
+       "'all' is not one of none, selective, full", "did you mean 'full'?"},
+      {"policy: {shard_dims: {w: 9}}\n", 1, 26, "policy.shard_dims.w", "must be between 0 and 7",
+       ""},
+      {"policy: {ignored_params: [a, a]}\n", 1, 30, "policy.ignored_params[1]",
+       "the expression 'a' is listed twice", ""},
   });
 }
 

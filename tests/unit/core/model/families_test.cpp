@@ -11,19 +11,19 @@
 namespace fsdp {
 namespace {
 
-std::int64_t elements_below(const Module& module) {
+std::int64_t owned_below(const Module& module) {
   std::int64_t sum = 0;
   for (const Parameter& parameter : module.parameters) {
     sum += parameter.tied_to.empty() ? parameter.numel() : 0;
   }
   for (const Module& child : module.children) {
-    sum += elements_below(child);
+    sum += owned_below(child);
   }
   return sum;
 }
 
 std::int64_t block_total(const ModelSpec& model) {
-  return elements_below(*find_module(model.root, block_paths(model).front()));
+  return owned_below(*find_module(model.root, block_paths(model).front()));
 }
 
 void collect_names(const Module& module, std::vector<std::string>& names) {

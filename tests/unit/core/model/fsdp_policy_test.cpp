@@ -15,6 +15,17 @@ TEST(PolicyText, SaysWhatTheTunerVaries) {
   EXPECT_EQ(to_text(policy), "a unit every 3 blocks, prefetch 2/lists, keep");
 }
 
+TEST(PolicyText, OfFsdp1HasItsOwnArguments) {
+  FsdpPolicy policy;
+  policy.profile = Profile::fsdp1;
+  EXPECT_EQ(to_text(policy), "a unit a block, full_shard, backward prefetch pre");
+  policy.fsdp1.sharding = ShardingStrategy::hybrid_shard_zero2;
+  policy.fsdp1.backward_prefetch = BackwardPrefetch::none;
+  policy.fsdp1.forward_prefetch = true;
+  EXPECT_EQ(to_text(policy),
+            "a unit a block, hybrid_shard_zero2, backward prefetch none, forward prefetch");
+}
+
 TEST(PolicyText, OneBlockAUnitReadsTheSameFromBothRules) {
   EXPECT_EQ(to_text(WrapRule{WrapEvery{1}}), to_text(WrapRule{WrapBlock{}}));
 }

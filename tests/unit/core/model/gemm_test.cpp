@@ -86,20 +86,6 @@ TEST(ForwardGemms, TablesOfPositionsMultiplyNothing) {
   EXPECT_TRUE(forward_gemms(module("PositionTable", {1, 197, 64}, true), batch).empty());
 }
 
-TEST(ForwardGemms, RotaryEmbeddingsMultiplyFrequenciesByPositions) {
-  const Module rotary{.path = "m",
-                      .class_name = "LlamaRotaryEmbedding",
-                      .parameters = {},
-                      .children = {},
-                      .attention = {}};
-  const std::vector<Gemm> forward = forward_gemms(rotary, batch);
-  ASSERT_EQ(forward.size(), 1U);
-  EXPECT_EQ(forward[0].batch, 2);
-  EXPECT_EQ(forward[0].n, 16);
-  EXPECT_EQ(forward[0].k, 1);
-  EXPECT_TRUE(backward_gemms(rotary, batch, true).empty());
-}
-
 /// 2 layers of hidden 8, ffn 20, 4 heads of 2 of which 2 are keys and values; vocabulary 10.
 /// 32 tokens in sequences of 16.
 TEST(ModelFlops, OfALlamaByHand) {
@@ -109,9 +95,8 @@ TEST(ModelFlops, OfALlamaByHand) {
   const double attention = 4 * 2 * 16 * 16 * 4 * 2;
   const double layers = 2 * (linears + attention);
   const double head = 2 * 32 * 8 * 10;
-  const double rotary = 2 * 2 * 64 * 16;
   const ModelFlops total = model_flops(model, batch);
-  EXPECT_EQ(total.forward.value, layers + head + rotary);
+  EXPECT_EQ(total.forward.value, layers + head);
   EXPECT_EQ(total.backward.value, 2 * (layers + head));
   EXPECT_EQ(total.recompute.value, layers);
 }

@@ -1,5 +1,6 @@
 #include "core/model/hf_config.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +55,79 @@ INSTANTIATE_TEST_SUITE_P(HfConfig, RecordedConfig,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+struct Total {
+  std::string config;
+  std::int64_t total;
+};
+
+TEST(HfConfig, TotalsOfPublishedModels) {
+  const auto decoder = [](const char* type, const char* sizes) {
+    return fmt::format(R"({{"model_type": "{}", {}}})", type, sizes);
+  };
+  const std::vector<Total> models{
+      {decoder("gpt2", R"("n_embd": 768, "n_layer": 12, "n_head": 12)"), 124'439'808},
+      {decoder("gpt2", R"("n_embd": 1600, "n_layer": 48, "n_head": 25)"), 1'557'611'200},
+      {decoder("llama", R"("hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+               "num_attention_heads": 32, "vocab_size": 32000)"),
+       6'738'415'616},
+      {decoder("llama", R"("hidden_size": 5120, "intermediate_size": 13824, "num_hidden_layers": 40,
+               "num_attention_heads": 40, "vocab_size": 32000)"),
+       13'015'864'320},
+      {decoder("llama", R"("hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80,
+               "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 32000)"),
+       68'976'648'192},
+      {decoder("llama", R"("hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+               "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256)"),
+       8'030'261'248},
+      {decoder("llama", R"("hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80,
+               "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 128256)"),
+       70'553'706'496},
+      {decoder("llama", R"("hidden_size": 16384, "intermediate_size": 53248,
+               "num_hidden_layers": 126, "num_attention_heads": 128, "num_key_value_heads": 8,
+               "vocab_size": 128256)"),
+       405'853'388'800},
+      {decoder("llama", R"("hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
+               "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+               "tie_word_embeddings": true)"),
+       1'235'814'400},
+      {decoder("llama", R"("hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 28,
+               "num_attention_heads": 24, "num_key_value_heads": 8, "vocab_size": 128256,
+               "tie_word_embeddings": true)"),
+       3'212'749'824},
+      {decoder("mistral", R"("hidden_size": 4096, "intermediate_size": 14336,
+               "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+               "vocab_size": 32000)"),
+       7'241'732'096},
+      {decoder("mixtral", R"("hidden_size": 4096, "intermediate_size": 14336,
+               "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+               "vocab_size": 32000, "num_local_experts": 8)"),
+       46'702'792'704},
+      {decoder("mixtral", R"("hidden_size": 6144, "intermediate_size": 16384,
+               "num_hidden_layers": 56, "num_attention_heads": 48, "num_key_value_heads": 8,
+               "vocab_size": 32768, "num_local_experts": 8)"),
+       140'630'071'296},
+      {decoder("t5",
+               R"("d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8)"),
+       60'506'624},
+      {decoder("t5", R"("d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12,
+               "num_heads": 12)"),
+       222'903'552},
+      {decoder("t5", R"("d_model": 1024, "d_kv": 128, "d_ff": 65536, "num_layers": 24,
+               "num_heads": 128)"),
+       11'307'321'344},
+      {decoder("t5", R"("d_model": 2048, "d_kv": 64, "d_ff": 5120, "num_layers": 24,
+               "num_heads": 32, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": false)"),
+       2'849'757'184},
+      {R"({"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 768,
+           "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+           "num_labels": 1000})",
+       86'567'656},
+  };
+  for (const Total& model : models) {
+    EXPECT_EQ(parameter_total(read_hf_config(model.config)), model.total) << model.config;
+  }
+}
 
 TEST(HfConfig, FamiliesAreTheSameBuilders) {
   EXPECT_EQ(testing::first_difference(
