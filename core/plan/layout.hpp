@@ -1,9 +1,10 @@
-// How FSDP2 lays a unit out: which parameters it owns, in which order, and how each is cut over the
+// How units are laid out: which parameters it owns, in which order, and how each is cut over the
 // ranks.
 #pragma once
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/plan/wrap_plan.hpp"
@@ -19,9 +20,10 @@ struct ParameterPlace {
 
 /// Units of a model and where each parameter went.
 struct UnitLayout {
-  std::vector<FsdpUnit> units;                       ///< as given: bottom-up, the root last
-  std::map<std::string, UnitId> module_units;        ///< unit of each module named in a group
-  std::map<std::string, ParameterPlace> parameters;  ///< by the path of the storage's first name
+  std::vector<FsdpUnit> units;                 ///< as given: bottom-up, the root last
+  std::map<std::string, UnitId> module_units;  ///< unit of each module named in a group
+  /// By path; names that share a storage share a place, unless the profile unties them.
+  std::unordered_map<std::string, ParameterPlace> parameters;
 };
 
 /// Applies `groups`, then the root's, as fully_shard calls: a call owns the parameters below its

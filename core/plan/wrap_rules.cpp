@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <regex>
 #include <set>
 
+#include "core/plan/size_rules.hpp"
 #include "core/units/error.hpp"
 
 namespace fsdp {
@@ -15,18 +18,11 @@ std::vector<std::string> blocks_or_throw(const ModelSpec& model, std::string_vie
   if (blocks.empty()) {
     throw UsageError(
         fmt::format("policy.wrap: {} needs transformer blocks, and no module class of {} ends in "
-                    "Block, DecoderLayer or "
-                    "EncoderLayer; name the classes with wrap: {{class: [...]}} or the modules "
+                    "Block or Layer; name the classes with wrap: {{class: [...]}} or the modules "
                     "with wrap: {{groups: ...}}",
                     rule, model.name.empty() ? "the model" : model.name));
   }
   return blocks;
-}
-
-bool has_tie(const Module& module) {
-  const auto tied = [](const Parameter& p) { return !p.tied_to.empty(); };
-  return std::any_of(module.parameters.begin(), module.parameters.end(), tied) ||
-         std::any_of(module.children.begin(), module.children.end(), has_tie);
 }
 
 /// Modules with parameters of their own outside the blocks, by whether they run before the first or
@@ -58,15 +54,36 @@ Outside outside_blocks(const ModelSpec& model, const std::vector<std::string>& b
   return out;
 }
 
-void collect_classes(const Module& module, const std::vector<std::string>& classes,
-                     ModuleGroups& out) {
+/// A unit each module but the root that `wanted` picks, children before parents.
+template <class Wanted>
+void collect(const Module& module, const Wanted& wanted, ModuleGroups& out) {
   for (const Module& child : module.children) {
-    collect_classes(child, classes, out);
+    collect(child, wanted, out);
   }
-  if (!module.path.empty() &&
-      std::find(classes.begin(), classes.end(), module.class_name) != classes.end()) {
+  if (!module.path.empty() && wanted(module)) {
     out.push_back({module.path});
   }
+}
+
+bool holds_matrix(const Module& module) {
+  const auto matrix = [](const Parameter& p) { return p.shape.size() > 1; };
+  return std::any_of(module.parameters.begin(), module.parameters.end(), matrix) ||
+         std::any_of(module.children.begin(), module.children.end(), holds_matrix);
+}
+
+/// Children that hold a matrix; of a list, its elements.
+void collect_parts(const Module& module, ModuleGroups& out) {
+  for (const Module& child : module.children) {
+    if (is_container(child)) {
+      collect_parts(child, out);
+    } else if (holds_matrix(child)) {
+      out.push_back({child.path});
+    }
+  }
+}
+
+std::string name_of(const ModelSpec& model) {
+  return model.name.empty() ? "the model" : model.name;
 }
 
 struct Groups {
@@ -91,6 +108,60 @@ struct Groups {
     return out;
   }
 
+  ModuleGroups operator()(const WrapPartition& rule) const {
+    const std::vector<std::string> blocks = blocks_or_throw(model, "a partition of blocks");
+    ModuleGroups out;
+    auto next = blocks.begin();
+    for (const int count : rule.blocks) {
+      if (count < 1 || count > blocks.end() - next) {
+        throw UsageError(fmt::format(
+            "policy.wrap.partition: {} must be at least 1 each and add up to the {} blocks of {}",
+            fmt::join(rule.blocks, " + "), blocks.size(), name_of(model)));
+      }
+      out.emplace_back(next, next + count);
+      next += count;
+    }
+    if (next != blocks.end()) {
+      throw UsageError(fmt::format("policy.wrap.partition: {} leaves out {} of the {} blocks of {}",
+                                   fmt::join(rule.blocks, " + "), blocks.end() - next,
+                                   blocks.size(), name_of(model)));
+    }
+    return out;
+  }
+
+  ModuleGroups operator()(const WrapSubBlock&) const {
+    ModuleGroups out;
+    for (const std::string& block : blocks_or_throw(model, "parts of blocks")) {
+      collect_parts(*find_module(model.root, block), out);
+    }
+    return out;
+  }
+
+  ModuleGroups operator()(const WrapAlways&) const {
+    ModuleGroups out;
+    collect(
+        model.root, [](const Module& m) { return !is_container(m); }, out);
+    return out;
+  }
+
+  ModuleGroups operator()(const WrapName& rule) const {
+    const std::regex pattern = compiled(rule.pattern, "policy.wrap.name");
+    ModuleGroups out;
+    collect(
+        model.root, [&](const Module& m) { return std::regex_match(m.path, pattern); }, out);
+    if (out.empty()) {
+      throw UsageError(fmt::format("policy.wrap.name: no module path of {} matches '{}' as a whole",
+                                   name_of(model), rule.pattern));
+    }
+    return out;
+  }
+
+  ModuleGroups operator()(const WrapSize& rule) const { return size_groups(model, rule); }
+
+  ModuleGroups operator()(const WrapTotalSize& rule) const {
+    return total_size_groups(model, rule);
+  }
+
   ModuleGroups operator()(const WrapTitan&) const {
     const std::vector<std::string> blocks = blocks_or_throw(model, "titan");
     Outside outside = outside_blocks(model, blocks);
@@ -98,7 +169,7 @@ struct Groups {
     for (const std::string& block : blocks) {
       out.push_back({block});
     }
-    if (has_tie(model.root)) {
+    if (has_ties(model)) {
       outside.before.insert(outside.before.end(), outside.after.begin(), outside.after.end());
       outside.after.clear();
     }
@@ -112,11 +183,16 @@ struct Groups {
 
   ModuleGroups operator()(const WrapClass& rule) const {
     ModuleGroups out;
-    collect_classes(model.root, rule.classes, out);
+    collect(
+        model.root,
+        [&](const Module& m) {
+          return std::find(rule.classes.begin(), rule.classes.end(), m.class_name) !=
+                 rule.classes.end();
+        },
+        out);
     if (out.empty()) {
       throw UsageError(fmt::format("policy.wrap.class: no module of {} has class {}",
-                                   model.name.empty() ? "the model" : model.name,
-                                   fmt::join(rule.classes, " or ")));
+                                   name_of(model), fmt::join(rule.classes, " or ")));
     }
     return out;
   }
@@ -137,6 +213,14 @@ struct Groups {
 };
 
 }  // namespace
+
+std::regex compiled(const std::string& pattern, std::string_view key) {
+  try {
+    return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error&) {
+    throw UsageError(fmt::format("{}: '{}' is not a regular expression", key, pattern));
+  }
+}
 
 ModuleGroups module_groups(const ModelSpec& model, const WrapRule& rule) {
   return std::visit(Groups{model}, rule);
