@@ -13,7 +13,8 @@ struct Access {
   std::vector<BufferId> writes;
 };
 
-/// Empty for Allocate, Free and StepEnd. A collective in place reads and writes its buffer.
+/// Empty for Allocate, Free, HostWait and StepEnd. A collective in place reads and writes its
+/// buffer.
 Access access_of(const Op& op);
 
 }  // namespace fsdp

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "core/model/releases.hpp"
+#include "core/schedule/fsdp1.hpp"
 #include "core/schedule/fsdp2.hpp"
 #include "core/schedule/schedule.hpp"
 #include "core/units/error.hpp"
@@ -7,47 +9,51 @@
 namespace fsdp {
 namespace {
 
-constexpr Version first_version{2, 8};
-constexpr Version last_version{2, 14};
-constexpr Version buffers_since{2, 13};
-
-void check(const WrapPlan& plan, const FsdpPolicy& policy, const Batch& batch) {
-  if (policy.version < first_version || policy.version > last_version) {
-    throw UsageError(fmt::format("policy.version: {}; this release knows the rules of {} to {}",
-                                 to_text(policy.version), to_text(first_version),
-                                 to_text(last_version)));
-  }
-  if (policy.reduce_scatter_buffers < 1 ||
-      (policy.reduce_scatter_buffers > 1 && policy.version < buffers_since)) {
+void check_fsdp1(const WrapPlan& plan) {
+  const ShardingStrategy sharding = plan.policy.fsdp1.sharding;
+  const bool hybrid = sharding == ShardingStrategy::hybrid_shard ||
+                      sharding == ShardingStrategy::hybrid_shard_zero2;
+  if (plan.mesh.replicate > 1 && !hybrid) {
     throw UsageError(fmt::format(
-        "policy.reduce_scatter_buffers: {} with version {}; at least 1, and more than 1 from "
-        "PyTorch {} on",
-        policy.reduce_scatter_buffers, to_text(policy.version), to_text(buffers_since)));
+        "policy.sharding: FSDP1 shards over all ranks unless told otherwise; with {} replicas use "
+        "hybrid_shard or hybrid_shard_zero2, or replicate: 1",
+        plan.mesh.replicate));
   }
-  if (plan.mesh.replicate > 1) {
+  if (plan.batch.sync == GradientSync::reduce_scatter) {
     throw UsageError(
-        "mesh.replicate: hybrid sharding (more than 1 replica) is not in this release; use "
-        "replicate: 1");
+        "batch.sync: FSDP1 has no reduce-scatter without its all-reduce; use last or every");
   }
-  if (batch.accumulate > 1) {
-    throw UsageError(
-        "batch.accumulate: gradient accumulation is not in this release; use accumulate: 1");
-  }
-  for (const FsdpUnit& unit : plan.units) {
-    if (unit.reshard_after_forward.to > 1) {
-      throw UsageError(
-          fmt::format("unit {}: reshard_after_forward {} (a sub-group) is not in this release; use "
-                      "true or false",
-                      unit.name, unit.reshard_after_forward.to));
-    }
+}
+
+void check_fsdp2(const FsdpPolicy& policy) {
+  const bool knobs = policy.reduce_scatter_buffers > 1 || policy.separate_reduce_scatter_group;
+  if (policy.reduce_scatter_buffers < 1 ||
+      (knobs && policy.version < since::reduce_scatter_knobs)) {
+    throw UsageError(fmt::format(
+        "policy.reduce_scatter_buffers: {}{} with version {}; at least 1, and more than 1 or a "
+        "separate group from PyTorch {} on",
+        policy.reduce_scatter_buffers,
+        policy.separate_reduce_scatter_group ? ", separate_reduce_scatter_group" : "",
+        to_text(policy.version), to_text(since::reduce_scatter_knobs)));
   }
 }
 
 }  // namespace
 
-Schedule build_schedule(const WrapPlan& plan, const FsdpPolicy& policy, const Batch& batch) {
-  check(plan, policy, batch);
-  return Fsdp2(plan, policy).build();
+Schedule build_schedule(const WrapPlan& plan) {
+  const FsdpPolicy& policy = plan.policy;
+  const Version oldest = oldest_release(policy.profile);
+  if (policy.version < oldest || policy.version > newest_release) {
+    throw UsageError(fmt::format("policy.version: {}; this release knows the rules of {} to {}",
+                                 to_text(policy.version), to_text(oldest),
+                                 to_text(newest_release)));
+  }
+  if (policy.profile == Profile::fsdp1) {
+    check_fsdp1(plan);
+    return build_fsdp1(plan);
+  }
+  check_fsdp2(policy);
+  return Fsdp2(plan).build();
 }
 
 }  // namespace fsdp

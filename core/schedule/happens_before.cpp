@@ -29,6 +29,14 @@ HappensBefore::HappensBefore(const Schedule& schedule)
       expects(edge.valid() && edge.index() < i, "an edge points to an earlier op");
       learn(clocks_[i], edge);
     }
+    if (const auto* wait = std::get_if<HostWait>(&op.work); wait && wait->until.valid()) {
+      expects(wait->until.index() < i, "the host waits for an earlier op");
+      learn(clocks_[i], wait->until);
+    }
+    if (const OpId host = newest[static_cast<std::size_t>(Stream::host)];
+        host.valid() && op.stream != Stream::host) {
+      learn(clocks_[i], host);  // it was issued after the host had stopped waiting
+    }
     last = {static_cast<std::int32_t>(i)};
   }
 }

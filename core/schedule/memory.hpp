@@ -33,6 +33,13 @@ struct MemoryPeak {
 /// tests/golden.
 std::map<Phase, MemoryPeak> memory_by_phase(const Schedule& schedule);
 
+/// A pool's use: an allocator reserves more than is ever alive, where blocks of unlike sizes follow
+/// each other.
+struct PoolUse {
+  Bytes live;      ///< the most bytes allocated at once
+  Bytes reserved;  ///< the arena's size
+};
+
 /// What a rank needs, without activations and logits.
 struct MemoryReport {
   Bytes resident;   ///< master shards and sharded gradients
@@ -40,6 +47,8 @@ struct MemoryReport {
                     ///< replay)
   Bytes transient_live;  ///< the most transient bytes alive at once, all kinds
   Bytes arenas;          ///< what the replay allocates: all pools, resident included
+  std::array<PoolUse, pool_count> pools;
+  BufferId largest{};  ///< transient, the largest contiguous one; invalid without any
   Bytes total() const { return arenas + optimizer; }
 };
 MemoryReport memory_report(const Schedule& schedule);

@@ -1,5 +1,6 @@
 #include "core/schedule/op_list.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/units/error.hpp"
@@ -30,13 +31,11 @@ OpId OpList::add(Work work, Stream stream, UnitId unit) {
 
 void OpList::wait(Stream stream, OpId op) {
   expects(op.valid() && op.index() < ops_.size(), "a stream waits for an op that was issued");
-  const Stream other = ops_[op.index()].stream;
-  OpId& waited = waited_[index(stream)][index(other)];
-  if (other == stream || op <= waited) {
-    return;
+  std::vector<OpId>& pending = pending_[index(stream)];
+  if (ops_[op.index()].stream != stream &&
+      std::find(pending.begin(), pending.end(), op) == pending.end()) {
+    pending.push_back(op);
   }
-  waited = op;
-  pending_[index(stream)].push_back(op);
 }
 
 std::optional<OpId> OpList::newest(Stream stream) const {

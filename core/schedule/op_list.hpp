@@ -1,5 +1,5 @@
 // Appends ops the way a host thread issues them to streams: waits attach to the next op of the
-// waiting stream, and a wait that an earlier one implies is dropped.
+// waiting stream, also those that an earlier one implies, because PyTorch issues them.
 #pragma once
 
 #include <array>
@@ -26,8 +26,6 @@ class OpList {
   Phase phase_ = Phase::forward;
   int micro_ = 0;
   std::array<std::vector<OpId>, stream_count> pending_;
-  std::array<std::array<OpId, stream_count>, stream_count>
-      waited_;  // [waiting][waited for]: newest
   std::array<OpId, stream_count> newest_;
 };
 

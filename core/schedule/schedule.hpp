@@ -14,23 +14,41 @@
 
 namespace fsdp {
 
-enum class Stream { compute, all_gather_copy_in, all_gather, reduce_scatter, all_reduce };
-inline constexpr int stream_count = 5;
+/// Named as FSDP2 names them. FSDP1 has the same five under other names: pre_unshard, unshard and
+/// post_backward for the second to fourth. `host` holds only what blocks the issuing thread.
+enum class Stream { compute, all_gather_copy_in, all_gather, reduce_scatter, all_reduce, host };
+inline constexpr int stream_count = 6;
 enum class Phase { forward, backward };
-/// Memory pools follow streams, as PyTorch's allocator does; `resident` lives for the whole step.
-enum class Pool { resident, compute, all_gather_copy_in, reduce_scatter };
-inline constexpr int pool_count = 4;
+/// Memory pools follow streams, as PyTorch's allocator does; `resident` and, on the host,
+/// `pinned_host` live for the whole step.
+enum class Pool {
+  resident,
+  pinned_host,
+  compute,
+  all_gather_copy_in,
+  all_gather,
+  reduce_scatter,
+  all_reduce
+};
+inline constexpr int pool_count = 7;
 
 enum class BufferKind {
-  shard,                  ///< resident master shard, padded: shard_numel
-  sharded_grad,           ///< resident reduced gradient in the master dtype: shard_numel
-  cast_shard,             ///< shard in the parameter dtype, before copy-in
+  shard,                  ///< persistent master shard, padded: shard_numel
+  sharded_grad,           ///< persistent reduced gradient in the master dtype: shard_numel
+  device_shard,           ///< copy of an offloaded shard on the device, in the master dtype
+  cast_shard,             ///< shard in the gathered dtype, before copy-in
   all_gather_output,      ///< rank-major: W x shard_numel
-  unsharded,              ///< parameters after copy-out, parameter-major: padded_numel
+  unsharded,              ///< parameters after copy-out, parameter-major (FSDP1: the flat
+                          ///< parameter, which the gather fills itself): padded_numel
+  resharded,              ///< own slice of a sub-group after forward: padded_numel / sub-group
+  chunks,                 ///< parameters cut along another dimension than the first, or their
+                          ///< gradients, between two copies
   unsharded_grad,         ///< gradients of `parameters`, unpadded, one after another
+  flat_grad,              ///< FSDP1: the gradient of the flat parameter: padded_numel
   reduce_scatter_input,   ///< rank-major (W, shard elements with a gradient)
   reduce_scatter_output,  ///< own row of the sum
 };
+inline constexpr int buffer_kind_count = 12;
 
 struct Buffer {
   BufferKind kind = BufferKind::shard;
@@ -45,7 +63,16 @@ struct Buffer {
 };
 using BufferId = Id<Buffer>;
 
-enum class GroupKind { shard, replicate };
+/// `submesh`: consecutive ranks that a unit was resharded to after forward. `reduce_scatter`: the
+/// ranks of the shard group on a communicator of their own.
+enum class GroupKind { shard, replicate, submesh, reduce_scatter };
+/// One communicator of a rank.
+struct Group {
+  GroupKind kind = GroupKind::shard;
+  int ranks = 1;
+
+  friend auto operator<=>(const Group&, const Group&) = default;
+};
 enum class ReduceOp { sum, avg, premul_sum };
 
 struct Allocate {
@@ -62,23 +89,40 @@ struct Cast {
 struct CopyIn {
   BufferId from, to;
 };
-/// In place: `send` elements at rank * send become `recv` elements.
+/// `send` elements of each rank become `recv` elements; in place when `from` is `to` (FSDP2), where
+/// a rank's own stand at rank * send.
 struct AllGather {
-  GroupKind group;
-  BufferId buffer;
+  Group group;
+  BufferId from, to;
   std::int64_t send, recv;
   DType dtype;
+
+  bool in_place() const { return from == to; }
 };
-/// Rank-major gather output to parameter-major parameters.
+/// Rank-major gather output to parameter-major parameters; those cut along another dimension than
+/// the first go to `chunks` and are put together by a Concat.
 struct CopyOut {
   BufferId from, to;
+  BufferId chunks{};
 };
-/// Matrix products; writes `gradients` in backward.
+/// Own slice of the unsharded parameters, kept for a gather over a sub-group.
+struct ReshardToSubmesh {
+  BufferId from, to;
+};
+/// Matrix products; writes `gradients` in backward, or adds to them where an earlier micro-batch
+/// left some.
 struct Compute {
   std::vector<Gemm> gemms;
   DType dtype;
   BufferId parameters;
   std::vector<BufferId> gradients;
+  std::vector<BufferId> adds_to{};  ///< gradients that stand already
+};
+/// FSDP1: autograd's concatenation of the gradients into the flat one. FSDP2: chunks of another
+/// dimension than the first, put together or taken apart.
+struct Concat {
+  std::vector<BufferId> from;
+  BufferId to;
 };
 /// Gradients to the rank-major reduce-scatter input, padded with zeros and widened.
 struct ChunkCat {
@@ -86,7 +130,7 @@ struct ChunkCat {
   BufferId to;
 };
 struct ReduceScatter {
-  GroupKind group;
+  Group group;
   BufferId from, to;
   std::int64_t send, recv;
   DType dtype;
@@ -95,18 +139,41 @@ struct ReduceScatter {
 };
 /// In place on the reduce-scatter output.
 struct AllReduce {
-  GroupKind group;
+  Group group;
   BufferId buffer;
   std::int64_t numel;
   DType dtype;
   ReduceOp op;
   double factor;
 };
+/// Divides in place, by a kernel of its own.
+struct Divide {
+  BufferId buffer;
+  double by;
+};
+/// Adds `from` to `to`, with a change of dtype.
+struct Accumulate {
+  BufferId from, to;
+};
+/// From pinned host memory to the device, and back.
+struct HostToDevice {
+  BufferId from, to;
+};
+struct DeviceToHost {
+  BufferId from, to;
+};
+/// The issuing thread stops until `until` has ended; whatever is issued later starts after it. An
+/// invalid `until` stands for the free of unit `freed` in the step before, which has long ended.
+struct HostWait {
+  Id<struct Op> until;
+  UnitId freed{};
+};
 /// Where the step ends on the compute stream.
 struct StepEnd {};
 
-using Work = std::variant<Allocate, Free, Cast, CopyIn, AllGather, CopyOut, Compute, ChunkCat,
-                          ReduceScatter, AllReduce, StepEnd>;
+using Work = std::variant<Allocate, Free, Cast, CopyIn, AllGather, CopyOut, ReshardToSubmesh,
+                          Compute, Concat, ChunkCat, ReduceScatter, AllReduce, Divide, Accumulate,
+                          HostToDevice, DeviceToHost, HostWait, StepEnd>;
 
 struct Op {
   Work work;
@@ -120,7 +187,6 @@ using OpId = Id<Op>;
 
 struct Schedule {
   WrapPlan plan;
-  std::string policy;  ///< to_text of the policy it was built from
   std::vector<Buffer> buffers;
   std::vector<Op> ops;
 
@@ -128,22 +194,26 @@ struct Schedule {
   const Op& operator[](OpId id) const { return ops[id.index()]; }
 };
 
-/// The schedule PyTorch's FSDP2 produces for this plan (profile fsdp2, releases 2.8 to 2.14).
+/// The schedule PyTorch produces for this plan in a steady-state step.
 /// Throws UsageError for a policy outside the profile's rules.
-Schedule build_schedule(const WrapPlan& plan, const FsdpPolicy& policy, const Batch& batch);
+Schedule build_schedule(const WrapPlan& plan);
 
 bool is_collective(const Op& op);
 /// Null when the op is no collective. Collectives of one group run one at a time in issue order.
-const GroupKind* group_of(const Op& op);
+const Group* group_of(const Op& op);
 /// Bytes on the op's cost curve: destination of a copy, full buffer of a collective, 0 otherwise.
 Bytes cost_bytes(const Schedule& schedule, const Op& op);
 /// "all_gather", "copy_out", ...
 std::string_view name_of(const Op& op);
-std::string_view to_text(Stream stream);
+/// The name the profile's PyTorch code gives the stream.
+std::string_view to_text(Stream stream, Profile profile);
 std::string_view to_text(Pool pool);
 std::string_view to_text(BufferKind kind);
+std::string_view to_text(GroupKind kind);
 std::string_view to_text(ReduceOp op);
 std::string_view to_text(Phase phase);
 Stream stream_of(Pool pool);
+/// True for memory that lives for the whole step.
+bool is_persistent(Pool pool);
 
 }  // namespace fsdp

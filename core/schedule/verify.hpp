@@ -16,8 +16,9 @@ struct Violation {
 
 /// Empty when all hold: edges point backwards and across streams; every buffer is allocated once
 /// before use and freed once after its last use; a free happens after everything that touched the
-/// buffer (so that its pool may reuse the memory); a reader happens after the writer; gathered and
-/// reduced sizes agree with the unit's layout.
+/// buffer on other streams than its pool's (so that its pool may reuse the memory); a reader
+/// happens after the writer; gathered and reduced sizes agree with the unit's layout; and where the
+/// ops are those that build_schedule makes of the plan, each waits for whatever it waits for there.
 std::vector<Violation> verify(const Schedule& schedule);
 
 }  // namespace fsdp

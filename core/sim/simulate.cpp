@@ -30,7 +30,16 @@ class CostModel {
  private:
   Nanoseconds of(const Allocate&, const Op&) const { return {0}; }
   Nanoseconds of(const Free&, const Op&) const { return {0}; }
+  Nanoseconds of(const HostWait&, const Op&) const { return {0}; }
   Nanoseconds of(const StepEnd&, const Op&) const { return {0}; }
+  Nanoseconds of(const ReshardToSubmesh&, const Op& op) const {
+    return copy(CopyKind::copy_in, op);
+  }
+  Nanoseconds of(const Concat&, const Op& op) const { return copy(CopyKind::chunk_cat, op); }
+  Nanoseconds of(const Divide&, const Op& op) const { return copy(CopyKind::cast, op); }
+  Nanoseconds of(const Accumulate&, const Op& op) const { return copy(CopyKind::cast, op); }
+  Nanoseconds of(const HostToDevice&, const Op& op) const { return copy(CopyKind::cast, op); }
+  Nanoseconds of(const DeviceToHost&, const Op& op) const { return copy(CopyKind::cast, op); }
   Nanoseconds of(const Cast&, const Op& op) const { return copy(CopyKind::cast, op); }
   Nanoseconds of(const CopyIn&, const Op& op) const { return copy(CopyKind::copy_in, op); }
   Nanoseconds of(const CopyOut&, const Op& op) const { return copy(CopyKind::copy_out, op); }
@@ -70,8 +79,7 @@ class CostModel {
 
   /// The curve of this dtype, else of another: what moves is bytes.
   Nanoseconds collective(CollectiveKind kind, DType dtype, const Op& op) const {
-    const int ranks = *group_of(op) == GroupKind::shard ? schedule_.plan.mesh.shard
-                                                        : schedule_.plan.mesh.replicate;
+    const int ranks = group_of(op)->ranks;
     const CollectiveCurve* found = nullptr;
     for (const CollectiveCurve& curve : cluster_.collectives) {
       if (curve.kind == kind && curve.ranks == ranks &&
@@ -111,7 +119,7 @@ Timeline simulate(const Schedule& schedule, const std::vector<Nanoseconds>& cost
   expects(costs.size() == schedule.ops.size(), "one cost an op");
   Timeline out{.spans = std::vector<OpSpan>(schedule.ops.size()), .step = {}};
   std::array<std::int64_t, stream_count> stream_free{};
-  std::array<std::int64_t, 2> communicator_free{};
+  std::map<Group, std::int64_t> communicator_free;
   std::int64_t issued = 0;
   // Ops stand in issue order and edges point backwards, so one pass meets every op after all it
   // waits for.
@@ -122,15 +130,19 @@ Timeline simulate(const Schedule& schedule, const std::vector<Nanoseconds>& cost
     for (const OpId edge : op.after) {
       start = std::max(start, out.spans[edge.index()].end_ns);
     }
-    const GroupKind* group = group_of(op);
+    const Group* group = group_of(op);
     if (group != nullptr) {
-      start = std::max(start, communicator_free[static_cast<std::size_t>(*group)]);
+      start = std::max(start, communicator_free[*group]);
     }
-    const std::int64_t end = start + costs[i].value;
+    std::int64_t end = start + costs[i].value;
+    if (const auto* wait = std::get_if<HostWait>(&op.work)) {
+      end = wait->until.valid() ? std::max(end, out.spans[wait->until.index()].end_ns) : end;
+      issued = end;
+    }
     out.spans[i] = {.start_ns = start, .end_ns = end};
     stream_free[static_cast<std::size_t>(op.stream)] = end;
     if (group != nullptr) {
-      communicator_free[static_cast<std::size_t>(*group)] = end;
+      communicator_free[*group] = end;
     }
   }
   out.step = {schedule.ops.empty() ? 0 : out.spans.back().end_ns};

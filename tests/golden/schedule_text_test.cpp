@@ -37,6 +37,16 @@ std::vector<Case> cases() {
   policy.reduce_scatter_buffers = 2;
   policy.reduce_dtype = DType::bf16;
   out.push_back({"bf16-reduce-two-buffers", policy});
+  policy = block;
+  policy.reshard_after_forward = {2};
+  out.push_back({"reshard-2", policy});
+  policy = block;
+  policy.activation_checkpointing = Checkpointing::full;
+  policy.cpu_offload = true;
+  out.push_back({"checkpointed-offloaded", policy});
+  policy = block;
+  policy.profile = Profile::fsdp1;
+  out.push_back({"fsdp1", policy});
   return out;
 }
 

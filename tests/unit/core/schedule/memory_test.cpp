@@ -22,6 +22,34 @@ TEST(MemoryByPhase, FollowsTheRecordedTraceOfLlamaBlock) {
   EXPECT_EQ(peaks.at(Phase::backward).at, "backward model.layers.1");
 }
 
+TEST(MemoryByPhase, EqualUnitsHoldKnownMultiplesOfOne) {
+  const auto peak = [](const FsdpPolicy& policy, Phase phase) {
+    return memory_by_phase(schedule_of(small_llama(6), policy, 8)).at(phase).total.value;
+  };
+  // Forward: bf16 parameters of the root stay. Two units' parameters and a gather; an explicit list
+  // of one gathers no earlier than the kept output is let go, one of two does.
+  const std::int64_t kept = 2 * root;
+  FsdpPolicy policy = mixed_precision();
+  EXPECT_EQ(peak(policy, Phase::forward), 6 * block + kept);
+  policy.forward_prefetch = 1;
+  EXPECT_EQ(peak(policy, Phase::forward), 6 * block + kept);
+  policy.forward_prefetch = 2;
+  EXPECT_EQ(peak(policy, Phase::forward), 8 * block + kept);
+  // Backward: the gradients of norm (64) and head (96 x 64) stand as well.
+  const std::int64_t stands = kept + 2 * (64 + 96 * 64);
+  policy = mixed_precision();
+  EXPECT_EQ(peak(policy, Phase::backward), 10 * block + stands);
+  policy.backward_prefetch = 2;
+  EXPECT_EQ(peak(policy, Phase::backward), 12 * block + stands);
+  policy.backward_prefetch = 1;
+  policy.reduce_scatter_buffers = 2;
+  EXPECT_EQ(peak(policy, Phase::backward), 14 * block + stands);
+  policy.reduce_dtype = DType::bf16;
+  EXPECT_EQ(peak(policy, Phase::backward), 10 * block + stands);
+  policy.reduce_scatter_buffers = 1;
+  EXPECT_EQ(peak(policy, Phase::backward), 8 * block + stands);
+}
+
 TEST(LayoutArenas, NeverOverlapsLiveBuffers) {
   for (const int prefetch : {0, 3}) {
     FsdpPolicy policy = mixed_precision();

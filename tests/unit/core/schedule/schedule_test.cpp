@@ -43,6 +43,24 @@ TEST(BuildSchedule, TitanOrderIsPyTorchs) {
       "AG 1, RS 2, AG 0, RS 1, AG embed_tokens, RS 0, RS embed_tokens");
 }
 
+TEST(BuildSchedule, CountsOfBlocksAndTitan) {
+  const auto counts = [](const WrapRule& rule, int blocks) {
+    FsdpPolicy policy = mixed_precision();
+    policy.wrap = rule;
+    std::pair<int, int> out;
+    for (const Op& op : schedule_of(small_llama(blocks), policy, 8).ops) {
+      out.first += std::holds_alternative<AllGather>(op.work) ? 1 : 0;
+      out.second += std::holds_alternative<ReduceScatter>(op.work) ? 1 : 0;
+    }
+    return out;
+  };
+  for (const int blocks : {1, 4, 9}) {
+    EXPECT_EQ(counts(WrapBlock{}, blocks), (std::pair{2 * blocks + 1, blocks + 1}));
+    // The embedding is gathered in backward for nothing. The head is kept by torchtitan alone.
+    EXPECT_EQ(counts(WrapTitan{}, blocks), (std::pair{2 * blocks + 4, blocks + 2}));
+  }
+}
+
 TEST(BuildSchedule, KeptParametersAreGatheredOnce) {
   FsdpPolicy policy = mixed_precision();
   policy.reshard_after_forward = Reshard::keep();
@@ -112,7 +130,7 @@ TEST(BuildSchedule, RefusesWhatTheProfileDoesNotKnow) {
   EXPECT_THROW(schedule_of(model, policy, 2), UsageError);
   policy.version = {2, 13};
   EXPECT_NO_THROW(schedule_of(model, policy, 2));
-  policy.reshard_after_forward = {2};
+  policy.reshard_after_forward = {3};  // 4 ranks are not divided by 3
   EXPECT_THROW(schedule_of(model, policy, 4), UsageError);
   policy = mixed_precision();
   policy.forward_prefetch = -1;
