@@ -46,13 +46,12 @@ struct CollectiveKey {
   friend auto operator<=>(const CollectiveKey&, const CollectiveKey&) = default;
 };
 
-std::optional<CollectiveKey> collective_key(const Schedule& schedule, const Op& op) {
-  const GroupKind* group = group_of(op);
+std::optional<CollectiveKey> collective_key(const Op& op) {
+  const Group* group = group_of(op);
   if (group == nullptr) {
     return std::nullopt;
   }
-  const DeviceMesh& mesh = schedule.plan.mesh;
-  const int ranks = *group == GroupKind::shard ? mesh.shard : mesh.replicate;
+  const int ranks = group->ranks;
   if (const auto* gather = std::get_if<AllGather>(&op.work)) {
     return CollectiveKey{CollectiveKind::all_gather, gather->dtype, ranks};
   }
@@ -74,7 +73,7 @@ void file_spans(const Schedule& schedule, const std::vector<double>& span_ns, Ga
     const Op& op = schedule.ops[i];
     if (const auto kind = copy_kind(op)) {
       gathered.copies[*kind][cost_bytes(schedule, op)].push_back(span_ns[i]);
-    } else if (const auto key = collective_key(schedule, op)) {
+    } else if (const auto key = collective_key(op)) {
       gathered.collectives[*key][cost_bytes(schedule, op)].push_back(span_ns[i]);
     } else if (const auto* compute = std::get_if<Compute>(&op.work);
                compute != nullptr && compute->gemms.size() == 1) {

@@ -20,40 +20,29 @@ bool takes_time(const Op& op) {
   return !std::holds_alternative<Allocate>(op.work) && !std::holds_alternative<Free>(op.work);
 }
 
-/// A plan with one unit; the caller adds what it computes.
+FsdpPolicy kept_unit(const SizeRange& range) {
+  FsdpPolicy policy;
+  policy.wrap = WrapNone{};
+  policy.reshard_after_forward = Reshard::keep();  // one gather a step is enough to time it
+  policy.param_dtype = range.param_dtype;
+  policy.reduce_dtype = range.reduce_dtype;
+  return policy;
+}
+
+/// A plan with one unit of one parameter; the caller says what it computes.
 WrapPlan one_unit(const CalibrationNeeds& needs, const SizeRange& range, std::int64_t numel) {
-  const std::int64_t shard_numel = (numel + needs.mesh.shard - 1) / needs.mesh.shard;
-  UnitParameter parameter;
-  parameter.path = "sweep.weight";
-  parameter.shape = {numel};
-  parameter.dtype = range.master_dtype;
-  parameter.numel = numel;
-  parameter.shard_numel = shard_numel;
-  parameter.padded_numel = shard_numel * needs.mesh.shard;
-  FsdpUnit unit;
-  unit.name = "sweep";
-  unit.modules = {"sweep"};
-  unit.numel = parameter.numel;
-  unit.shard_numel = parameter.shard_numel;
-  unit.padded_numel = parameter.padded_numel;
-  unit.parameters = {std::move(parameter)};
-  unit.param_dtype = range.param_dtype;
-  unit.reduce_dtype = range.reduce_dtype;
-  unit.master_dtype = range.master_dtype;
-  unit.reshard_after_forward = Reshard::keep();  // one gather a step is enough to time it
-  WrapPlan plan;
-  plan.mesh = needs.mesh;
-  plan.units = {std::move(unit)};
+  ModelSpec model;
+  model.root.class_name = "Sweep";
+  model.root.parameters = {
+      {.name = "weight", .shape = {numel}, .dtype = range.master_dtype, .tied_to = {}}};
+  model.calls = {{.module = "", .input_requires_grad = true}};
+  WrapPlan plan = plan_units(model, kept_unit(range), needs.mesh, {});
+  plan.trace.clear();
   return plan;
 }
 
-Schedule serial_schedule(const WrapPlan& plan, const SizeRange& range) {
-  FsdpPolicy policy;
-  policy.wrap = WrapNone{};
-  policy.reshard_after_forward = Reshard::keep();
-  policy.param_dtype = range.param_dtype;
-  policy.reduce_dtype = range.reduce_dtype;
-  Schedule schedule = build_schedule(plan, policy, Batch{});
+Schedule serial_schedule(const WrapPlan& plan) {
+  Schedule schedule = build_schedule(plan);
   serialise(schedule);
   return schedule;
 }
@@ -131,7 +120,7 @@ Schedule size_schedule(const CalibrationNeeds& needs, const SizeRange& range, st
   trace_step(plan, TraceStep::Kind::enter, {}, {});
   trace_step(plan, TraceStep::Kind::compute, {}, {0});
   trace_step(plan, TraceStep::Kind::exit, {}, {});
-  return serial_schedule(plan, range);
+  return serial_schedule(plan);
 }
 
 Schedule gemm_schedule(const CalibrationNeeds& needs, const SizeRange& range, DType dtype) {
@@ -148,7 +137,7 @@ Schedule gemm_schedule(const CalibrationNeeds& needs, const SizeRange& range, DT
     }
   }
   trace_step(plan, TraceStep::Kind::exit, {}, {});
-  return serial_schedule(plan, own);
+  return serial_schedule(plan);
 }
 
 void serialise(Schedule& schedule) {

@@ -32,7 +32,8 @@ SmallPlan plan_named(const std::string& name) {
 std::string where(const Schedule& schedule, std::size_t op) {
   const Op& what = schedule.ops[op];
   return "op #" + std::to_string(op) + " " + std::string(name_of(what)) + " on " +
-         std::string(to_text(what.stream)) + ", world " + std::to_string(schedule.plan.mesh.shard);
+         std::string(to_text(what.stream, schedule.plan.policy.profile)) + ", world " +
+         std::to_string(schedule.plan.mesh.shard);
 }
 
 /// Edges, stream order and communicator order, as spans.
@@ -224,7 +225,7 @@ TEST(Conformance, ReplicateGroupsAreRefusedWithASentence) {
   const auto shard = std::find_if(schedule.buffers.begin(), schedule.buffers.end(),
                                   [](const Buffer& b) { return b.pool == Pool::resident; });
   const BufferId buffer{static_cast<std::int32_t>(shard - schedule.buffers.begin())};
-  schedule.ops.insert(schedule.ops.begin(), Op{.work = AllReduce{.group = GroupKind::replicate,
+  schedule.ops.insert(schedule.ops.begin(), Op{.work = AllReduce{.group = {GroupKind::replicate, 2},
                                                                  .buffer = buffer,
                                                                  .numel = shard->numel,
                                                                  .dtype = shard->dtype,

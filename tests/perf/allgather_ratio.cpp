@@ -73,8 +73,9 @@ Schedule one_all_gather(Bytes gathered, int ranks) {
   const BufferId to{1};
   add(Allocate{to}, Stream::all_gather_copy_in, {});
   add(CopyIn{from, to}, Stream::all_gather_copy_in, {});
-  add(AllGather{.group = GroupKind::shard,
-                .buffer = to,
+  add(AllGather{.group = {GroupKind::shard, ranks},
+                .from = to,
+                .to = to,
                 .send = shard,
                 .recv = shard * ranks,
                 .dtype = DType::f32},

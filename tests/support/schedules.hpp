@@ -26,8 +26,7 @@ inline FsdpPolicy mixed_precision() {
 
 inline Schedule schedule_of(const ModelSpec& model, const FsdpPolicy& policy, int ranks) {
   const Batch batch{.sequence = 16, .micro_batch = 2, .accumulate = 1};
-  return build_schedule(plan_units(model, policy, {.replicate = 1, .shard = ranks}, batch), policy,
-                        batch);
+  return build_schedule(plan_units(model, policy, {.replicate = 1, .shard = ranks}, batch));
 }
 
 }  // namespace fsdp::test

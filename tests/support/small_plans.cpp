@@ -75,10 +75,57 @@ std::vector<SmallPlan> small_plans() {
   return plans;
 }
 
+std::vector<SmallPlan> wide_plans() {
+  std::vector<SmallPlan> plans;
+  const auto add = [&](const std::string& name, const auto& change) {
+    SmallPlan plan{.name = name, .model = small_llama(), .policy = {}};
+    plan.policy.param_dtype = DType::bf16;
+    plan.policy.reduce_dtype = DType::f32;
+    change(plan);
+    plans.push_back(std::move(plan));
+  };
+  const auto add_fsdp1 = [&](const std::string& name, const auto& change) {
+    add(name, [&](SmallPlan& plan) {
+      plan.policy.profile = Profile::fsdp1;
+      change(plan);
+    });
+  };
+  add("hybrid", [](SmallPlan& p) { p.replicate = 2; });
+  add("submesh", [](SmallPlan& p) { p.policy.reshard_after_forward = {2}; });
+  add("accumulate_last", [](SmallPlan& p) { p.batch.accumulate = 2; });
+  add("accumulate_every", [](SmallPlan& p) {
+    p.batch.accumulate = 2;
+    p.batch.sync = GradientSync::every;
+  });
+  add("accumulate_hybrid", [](SmallPlan& p) {
+    p.replicate = 2;
+    p.batch.accumulate = 2;
+    p.batch.sync = GradientSync::reduce_scatter;
+  });
+  add("offload", [](SmallPlan& p) { p.policy.cpu_offload = true; });
+  add("f16_reduce", [](SmallPlan& p) { p.policy.reduce_dtype = DType::f16; });
+  add("second_group", [](SmallPlan& p) { p.policy.separate_reduce_scatter_group = true; });
+  add("other_dimension", [](SmallPlan& p) { p.policy.shard_dims = {{".*q_proj.weight", 1}}; });
+  add_fsdp1("fsdp1", [](SmallPlan&) {});
+  add_fsdp1("fsdp1_post", [](SmallPlan& p) {
+    p.policy.fsdp1.backward_prefetch = BackwardPrefetch::post;
+    p.policy.fsdp1.forward_prefetch = true;
+  });
+  add_fsdp1("fsdp1_zero2", [](SmallPlan& p) {
+    p.policy.fsdp1.sharding = ShardingStrategy::shard_grad_op;
+    p.policy.fsdp1.use_orig_params = true;
+  });
+  add_fsdp1("fsdp1_hybrid", [](SmallPlan& p) {
+    p.replicate = 2;
+    p.policy.fsdp1.sharding = ShardingStrategy::hybrid_shard;
+  });
+  add_fsdp1("fsdp1_no_sync", [](SmallPlan& p) { p.batch.accumulate = 2; });
+  return plans;
+}
+
 Schedule schedule_of(const SmallPlan& plan, int ranks) {
-  const DeviceMesh mesh{.replicate = 1, .shard = ranks};
-  return build_schedule(plan_units(plan.model, plan.policy, mesh, plan.batch), plan.policy,
-                        plan.batch);
+  const DeviceMesh mesh{.replicate = plan.replicate, .shard = ranks / plan.replicate};
+  return build_schedule(plan_units(plan.model, plan.policy, mesh, plan.batch));
 }
 
 }  // namespace fsdp::test

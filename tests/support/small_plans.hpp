@@ -18,10 +18,15 @@ struct SmallPlan {
   ModelSpec model;
   FsdpPolicy policy;
   Batch batch{.sequence = 8, .micro_batch = 1, .accumulate = 1};
+  int replicate = 1;  ///< copies of the shard group; the ranks are a multiple of it
 };
 
 /// Block, every 2, titan, none, keep, prefetch 2/2, uneven groups, dtypes, factors, releases.
 std::vector<SmallPlan> small_plans();
+
+/// FSDP1, hybrid sharding, sub-groups, accumulation, checkpointing, offload: what the simulator
+/// alone executes yet. Each needs 4 ranks.
+std::vector<SmallPlan> wide_plans();
 
 /// The schedule of a small plan on `ranks` ranks.
 Schedule schedule_of(const SmallPlan& plan, int ranks);

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <new>
+#include <type_traits>
 
 #include "bench/backend/mpi/error.hpp"
 #include "bench/backend/mpi/step_program.hpp"
@@ -49,6 +50,25 @@ void refuse_count(std::int64_t count, const std::string& where) {
   }
 }
 
+/// FSDP1, sub-groups, accumulation and offload ask for work that only the simulator knows.
+bool has_code(const Work& work) {
+  return std::visit(
+      [](const auto& w) {
+        using W = std::decay_t<decltype(w)>;
+        if constexpr (std::is_same_v<W, AllGather>) {
+          return w.in_place();
+        } else if constexpr (std::is_same_v<W, Compute>) {
+          return w.adds_to.empty();
+        } else {
+          return !(std::is_same_v<W, ReshardToSubmesh> || std::is_same_v<W, Concat> ||
+                   std::is_same_v<W, Divide> || std::is_same_v<W, Accumulate> ||
+                   std::is_same_v<W, HostToDevice> || std::is_same_v<W, DeviceToHost> ||
+                   std::is_same_v<W, HostWait>);
+        }
+      },
+      work);
+}
+
 void refuse_collective(const Op& op, const Capabilities& capabilities, const std::string& where) {
   if (op.stream == Stream::compute) {
     throw Unsupported(fmt::format(
@@ -63,9 +83,11 @@ void refuse_collective(const Op& op, const Capabilities& capabilities, const std
   } else {
     throw Unsupported(fmt::format("{}: the mpi backend has no replicate groups", where));
   }
-  const GroupKind* group = group_of(op);
-  if (group != nullptr && *group == GroupKind::replicate) {
-    throw Unsupported(fmt::format("{}: the mpi backend has no replicate groups", where));
+  if (group_of(op)->kind != GroupKind::shard) {
+    throw Unsupported(
+        fmt::format("{}: the mpi backend has one communicator, over the shard group, and none for "
+                    "the {} group",
+                    where, to_text(group_of(op)->kind)));
   }
 }
 
@@ -87,6 +109,12 @@ void refuse_unsupported(const Schedule& schedule, const Capabilities& capabiliti
   for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
     const Op& op = schedule.ops[i];
     const OpId id{static_cast<std::int32_t>(i)};
+    if (!has_code(op.work)) {
+      throw Unsupported(
+          fmt::format("{}: the mpi backend does not run this operation yet. Use the "
+                      "sim backend, or a policy without it",
+                      describe(schedule, id)));
+    }
     if (is_collective(op)) {
       refuse_collective(op, capabilities, describe(schedule, id));
     } else if (const auto* compute = std::get_if<Compute>(&op.work)) {

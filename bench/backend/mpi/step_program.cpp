@@ -35,8 +35,8 @@ class Binder {
     return BoundCopy{from, to.slice(place_.rank * from.numel, from.numel)};
   }
   BoundOp operator()(const AllGather& work) const {
-    const kernels::Array buffer = (*arenas_)[work.buffer];
-    expects(buffer.numel == work.recv && work.send * place_.ranks == work.recv &&
+    const kernels::Array buffer = (*arenas_)[work.to];
+    expects(work.in_place() && buffer.numel == work.recv && work.send * place_.ranks == work.recv &&
                 buffer.dtype == work.dtype,
             "an all-gather fills its buffer");
     return BoundGather{buffer};
@@ -68,8 +68,9 @@ class Binder {
             "a reduce-scatter fits its buffers");
     return BoundReduceScatter{from, to.slice(0, work.recv), output_factor(work, place_.ranks)};
   }
-  BoundOp operator()(const AllReduce&) const {
-    expects(false, "schedules with replicate groups are refused before");
+  template <class Refused>
+  BoundOp operator()(const Refused&) const {
+    expects(false, "schedules with work this backend has no code for are refused before");
     return BoundEnd{};
   }
   BoundOp operator()(const StepEnd&) const { return BoundEnd{}; }
@@ -195,7 +196,7 @@ std::string describe(const Schedule& schedule, OpId op) {
   const Op& what = schedule[op];
   return fmt::format("{}{} on stream {}", name_of(what),
                      what.unit.valid() ? " of " + schedule.plan[what.unit].name : "",
-                     to_text(what.stream));
+                     to_text(what.stream, schedule.plan.policy.profile));
 }
 
 }  // namespace fsdp::mpi

@@ -12,7 +12,7 @@ namespace {
 /// What an operation leaves behind that a fault may spoil.
 const BufferId* result_of(const Op& op) {
   if (const auto* gather = std::get_if<AllGather>(&op.work)) {
-    return &gather->buffer;
+    return &gather->to;
   }
   if (const auto* reduce = std::get_if<ReduceScatter>(&op.work)) {
     return &reduce->to;
@@ -104,7 +104,7 @@ void Verifier::after(OpId op) {
   } else if (const auto* free = std::get_if<Free>(&work)) {
     kernels::poison((*arenas_)[free->buffer]);
   } else if (const auto* gather = std::get_if<AllGather>(&work)) {
-    check_gathered(op, gather->buffer);
+    check_gathered(op, gather->to);
   } else if (const auto* copy_out = std::get_if<CopyOut>(&work)) {
     check_unsharded(op, copy_out->to);
   } else if (const auto* compute = std::get_if<Compute>(&work)) {

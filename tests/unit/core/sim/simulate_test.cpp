@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "core/schedule/verify.hpp"
+#include "core/sim/assumed_cluster.hpp"
 #include "core/units/error.hpp"
 #include "tests/support/clusters.hpp"
 #include "tests/support/schedules.hpp"
+#include "tests/support/small_plans.hpp"
 
 namespace fsdp {
 namespace {
@@ -12,6 +17,12 @@ namespace {
 using test::mixed_precision;
 using test::schedule_of;
 using test::small_llama;
+
+/// Gradients of parameters that are added or looked up are delivered by an op without products.
+bool multiplies(const Op& op) {
+  const auto* compute = std::get_if<Compute>(&op.work);
+  return compute != nullptr && !compute->gemms.empty();
+}
 
 /// Costs by operation name, so that a step can be added up by hand.
 std::vector<Nanoseconds> costs(const Schedule& schedule, std::int64_t gather, std::int64_t scatter,
@@ -21,7 +32,7 @@ std::vector<Nanoseconds> costs(const Schedule& schedule, std::int64_t gather, st
     const auto name = name_of(op);
     out.push_back({name == "all_gather"       ? gather
                    : name == "reduce_scatter" ? scatter
-                   : name == "compute"        ? compute
+                   : multiplies(op)           ? compute
                                               : 0});
   }
   return out;
@@ -31,7 +42,7 @@ TEST(Simulate, WithFreeCollectivesAStepIsItsCompute) {
   const Schedule schedule = schedule_of(small_llama(4), mixed_precision(), 8);
   std::int64_t products = 0;
   for (const Op& op : schedule.ops) {
-    products += std::holds_alternative<Compute>(op.work) ? 1 : 0;
+    products += multiplies(op) ? 1 : 0;
   }
   EXPECT_EQ(simulate(schedule, costs(schedule, 0, 0, 10), {0}).step.value, 10 * products);
 }
@@ -119,6 +130,28 @@ TEST(OpCosts, PreferMeasuredProductsToTheRate) {
   }
   EXPECT_EQ(compute_cost(), products * 1'000'000);
   EXPECT_NE(by_rate, products * 1'000'000);
+}
+
+/// What `plan` and `tune` can ask for on any machine.
+TEST(Simulate, RunsEveryKindOfWork) {
+  std::set<std::size_t> kinds;
+  std::vector<test::SmallPlan> plans = test::small_plans();
+  const std::vector<test::SmallPlan> wide = test::wide_plans();
+  plans.insert(plans.end(), wide.begin(), wide.end());
+  for (const test::SmallPlan& plan : plans) {
+    SCOPED_TRACE(plan.name);
+    const Schedule schedule = test::schedule_of(plan, 4);
+    EXPECT_TRUE(verify(schedule).empty());
+    const Timeline timeline = simulate(schedule, assumed_cluster(schedule));
+    EXPECT_GT(timeline.step.value, 0);
+    for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
+      kinds.insert(schedule.ops[i].work.index());
+      for (const OpId edge : schedule.ops[i].after) {
+        EXPECT_GE(timeline.spans[i].start_ns, timeline.spans[edge.index()].end_ns);
+      }
+    }
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Work>) << "a work that no plan has";
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Kind& first(Schedule& schedule) {
 
 std::string refusal(const Schedule& schedule) {
   try {
-    refuse_unsupported(schedule, f32_and_bf16, 2);
+    refuse_unsupported(schedule, f32_and_bf16, schedule.plan.mesh.world());
     return "";
   } catch (const Unsupported& error) {
     return error.what();
@@ -80,9 +80,26 @@ TEST(RefuseUnsupported, WorkOnAnotherThreadsStream) {
   expect_in("compute stream only", refusal(schedule));
 }
 
+TEST(RefuseUnsupported, EveryPlanItHasNoCodeForWithTheUnitAndAWayOut) {
+  for (const test::SmallPlan& plan : test::wide_plans()) {
+    SCOPED_TRACE(plan.name);
+    const std::string text = refusal(test::schedule_of(plan, 4));
+    expect_in("the mpi backend", text);
+    expect_in(" of ", text);
+  }
+}
+
+TEST(RefuseUnsupported, WorkItHasNoCodeForPointsToTheSimulator) {
+  for (const test::SmallPlan& plan : test::wide_plans()) {
+    if (plan.name == "submesh" || plan.name == "offload" || plan.name == "fsdp1") {
+      expect_in("Use the sim backend", refusal(test::schedule_of(plan, 4)));
+    }
+  }
+}
+
 TEST(RefuseUnsupported, CollectivesOfReplicateGroups) {
   Schedule schedule = a_schedule();
-  first<AllGather>(schedule).group = GroupKind::replicate;
+  first<AllGather>(schedule).group.kind = GroupKind::replicate;
   expect_in("replicate", refusal(schedule));
 }
 
