@@ -3,16 +3,31 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "core/advice/alignment.hpp"
+#include "core/advice/finding.hpp"
+#include "core/advice/memory_budget.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/schedule/schedule.hpp"
 
 namespace fsdp {
 
-/// Units, collectives in issue order, memory by phase and the host's order of operations and waits,
-/// with the keys of tests/golden (docs/ARCHITECTURE.md names them).
-std::string plan_json(const Schedule& schedule);
-/// Units, collectives by kind, memory, padding: a page a person reads.
-std::string plan_text(const Schedule& schedule, const ModelSpec& model);
+struct PlanReport {
+  const ModelSpec& model;
+  const Schedule& schedule;
+  MemoryBudget memory;
+  std::vector<CollectiveAlignment> alignment;
+  std::vector<Finding> findings;
+  std::string times;  ///< where the times of findings come from
+};
+
+/// Units, collectives in issue order, memory by phase, the host's order of operations and waits
+/// with the keys of tests/golden (docs/ARCHITECTURE.md names them); findings, memory of a rank and
+/// alignment beside them.
+std::string plan_json(const PlanReport& report);
+/// Units, collectives by kind, memory, findings, alignment: a page a person reads. Units that are
+/// alike are one line.
+std::string plan_text(const PlanReport& report);
 
 }  // namespace fsdp

@@ -24,7 +24,7 @@ std::vector<TimelineRow> timeline_rows(const Schedule& schedule, const Timeline&
     if (!takes_time(op)) {
       continue;
     }
-    rows.push_back({.stream = std::string(to_text(op.stream)),
+    rows.push_back({.stream = std::string(to_text(op.stream, schedule.plan.policy.profile)),
                     .operation = std::string(name_of(op)),
                     .unit = op.unit.valid() ? schedule.plan[op.unit].name : "",
                     .phase = std::string(to_text(op.phase)),

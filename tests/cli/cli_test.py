@@ -130,6 +130,50 @@ class Plan(CliTest):
         self.assert_exit(result, 0)
         self.assertIn("tiny-gpt2", result.stdout)
 
+    def test_findings_and_memory_are_told_with_their_remedies(self):
+        result = self.tool("plan", "sim.yaml")
+        for text in ("fsdp2 of PyTorch 2.14", "Memory a rank", "Findings", "do:  ", "Alignment"):
+            self.assertIn(text, result.stdout)
+
+    def test_schedule_lists_every_operation_and_folds_equal_units(self):
+        result = self.tool("plan", "sim.yaml", "--schedule")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"(?m)^#0 fwd0 u0 ")
+        self.assertIn("again", result.stdout)
+        self.assert_exit(self.tool("plan", "sim.yaml", "--schedule", "--json"), 64)
+
+    def plan_of(self, model):
+        self.write("of.yaml", f"model: {model}\nmesh: {{shard: 4}}\npolicy: {{wrap: {{by: block}}}}\n")
+        return self.tool("plan", "of.yaml", "--json")
+
+    def test_a_model_from_its_config(self):
+        self.write("config.json", '{"model_type": "gpt2", "n_embd": 16, "n_layer": 3, "n_head": 2, "vocab_size": 20}')
+        result = self.plan_of("{hf: config.json}")
+        self.assert_exit(result, 0)
+        self.assertEqual([unit["name"] for unit in json.loads(result.stdout)["units"]],
+                         ["root", "transformer.h.0", "transformer.h.1", "transformer.h.2"])
+
+    def test_a_model_from_saved_weights(self):
+        names = [f"layers.{i}.up.weight" for i in range(2)] + ["head.weight"]
+        header = {name: {"dtype": "BF16", "shape": [4, 4], "data_offsets": [32 * i, 32 * i + 32]}
+                  for i, name in enumerate(names)}
+        text = json.dumps(header).encode()
+        (self.folder / "w.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(32 * len(names)))
+        result = self.plan_of("{safetensors: w.safetensors}")
+        self.assert_exit(result, 0)
+        self.assertEqual(sum(unit["numel"] for unit in json.loads(result.stdout)["units"]), 48)
+
+    def test_a_bad_model_file_is_refused_with_its_place(self):
+        self.write("config.json", '{"model_type": "gpt2", "n_embd": 16, "n_head": -2}')
+        result = self.plan_of("{hf: config.json}")
+        self.assert_exit(result, 64)
+        self.assertRegex(result.stderr, r"config\.json: .*/n_head")
+        self.write("tree.json", '{"root": {"name": "", "class": "A", "parameters": [{"name": "w"')
+        result = self.plan_of("{tree: tree.json}")
+        self.assert_exit(result, 64)
+        self.assertIn("tree.json", result.stderr)
+        self.assertEqual(result.stdout, "")
+
     def test_without_a_mesh_the_key_is_named(self):
         result = self.tool("plan", "run.yaml")
         self.assert_exit(result, 64)

@@ -66,6 +66,7 @@ struct Raw {
   std::string output_folder;
   std::string fault;
   bool json = false;
+  bool schedule = false;
   bool print_config = false;
 };
 
@@ -86,7 +87,7 @@ void add_commands(CLI::App& app, Raw& raw) {
   CLI::App& tune = *app.add_subcommand("tune", "calibrate, search, measure, report");
   CLI::App& replay = *app.add_subcommand("replay", "measure the run file's own policy");
   CLI::App& plan = *app.add_subcommand(
-      "plan", "units, padding, collectives and memory of the run file's policy; nothing runs");
+      "plan", "units, collectives, memory and findings of the run file's policy; nothing runs");
   for (CLI::App* command : {&tune, &replay, &plan}) {
     CLI::Option* config =
         command->add_option("CONFIG", raw.config, "the run file (YAML)")->type_name("FILE");
@@ -96,6 +97,9 @@ void add_commands(CLI::App& app, Raw& raw) {
     command->add_flag("--json", raw.json, "write a JSON document to stdout instead of text");
     command->footer(footer);
   }
+  plan.add_flag("--schedule", raw.schedule,
+                "write every operation of the step instead, repeats of equal units folded")
+      ->excludes("--json");
   add_backend_options(tune, raw);
   add_backend_options(replay, raw);
   tune.add_flag("--print-config", raw.print_config,
@@ -114,7 +118,7 @@ std::variant<Invocation, EarlyExit> to_invocation(const CLI::App& app, const Raw
                        : app.got_subcommand("replay") ? Command::replay
                                                       : Command::tune;
   invocation.config = raw.config;
-  invocation.output = raw.json ? Output::json : Output::text;
+  invocation.output = raw.json ? Output::json : raw.schedule ? Output::schedule : Output::text;
   invocation.action = raw.print_config ? Invocation::Action::print_config : Invocation::Action::run;
   if (raw.config.empty() && !raw.print_config) {
     return usage_error("tune needs a run file: fsdp-tune RUN.yaml");

@@ -12,7 +12,8 @@
 namespace fsdp {
 
 enum class Command { tune, replay, plan };
-enum class Output { text, json };
+/// `schedule`: plan's operations, one a line.
+enum class Output { text, json, schedule };
 
 struct Invocation {
   Command command = Command::tune;

@@ -16,16 +16,6 @@ int uniform_blocks(const WrapRule& wrap) {
   return std::holds_alternative<WrapBlock>(wrap) ? 1 : 0;
 }
 
-/// The policy's text names knobs that may change nothing (a prefetch deeper than the units there
-/// are), so it takes no part in what makes two schedules equal.
-std::string hash_without_policy(Schedule& schedule) {
-  std::string policy;
-  std::swap(policy, schedule.policy);
-  std::string hash = schedule_hash(schedule);
-  std::swap(policy, schedule.policy);
-  return hash;
-}
-
 }  // namespace
 
 Candidate make_candidate(const Workload& workload, const FsdpPolicy& policy) {
@@ -34,8 +24,8 @@ Candidate make_candidate(const Workload& workload, const FsdpPolicy& policy) {
   candidate.label = to_text(policy);
   candidate.unit_blocks = uniform_blocks(policy.wrap);
   const WrapPlan plan = plan_units(workload.model, policy, workload.mesh, workload.batch);
-  candidate.schedule = build_schedule(plan, policy, workload.batch);
-  candidate.hash = hash_without_policy(candidate.schedule);
+  candidate.schedule = build_schedule(plan);
+  candidate.hash = schedule_hash(candidate.schedule);
   candidate.memory = memory_report(candidate.schedule);
   return candidate;
 }

@@ -105,7 +105,7 @@ CandidateRecord a_candidate() {
   candidate.units = 7;
   candidate.schedule_hash = "0123456789abcdef";
   candidate.memory = {
-      .resident = {100}, .optimizer = {200}, .transient_live = {30}, .arenas = {140}};
+      .resident = {100}, .optimizer = {200}, .transient_live = {30}, .arenas = {140}, .pools = {}};
   candidate.predicted_ns = 10.25e6;
   candidate.measurement = a_measurement();
   candidate.against_default =
@@ -441,7 +441,7 @@ Schedule a_schedule() {
   schedule.ops = {
       {.work = Allocate{{0}}, .unit = {0}, .stream = Stream::all_gather_copy_in, .after = {}},
       {.work = CopyIn{{0}, {1}}, .unit = {0}, .stream = Stream::all_gather_copy_in, .after = {}},
-      {.work = AllGather{GroupKind::shard, {1}, 1, 2, DType::bf16},
+      {.work = AllGather{{GroupKind::shard, 2}, {1}, {1}, 1, 2, DType::bf16},
        .unit = {0},
        .stream = Stream::all_gather,
        .after = {}},

@@ -76,7 +76,7 @@ TEST_F(SearchSpaceTest, CandidatesAreDifferentStepsUnderDifferentNames) {
     hashes.insert(candidate.hash);
     labels.insert(candidate.label);
     EXPECT_GT(candidate.memory.total().value, 0);
-    EXPECT_EQ(candidate.schedule.policy, candidate.label);
+    EXPECT_EQ(to_text(candidate.schedule.plan.policy), candidate.label);
   }
   EXPECT_EQ(hashes.size(), result.candidates.size());
   EXPECT_EQ(labels.size(), result.candidates.size());
