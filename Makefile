@@ -10,7 +10,7 @@ PACKAGES ?= yes
 packages = $(if $(filter no,$(PACKAGES)),@true,@cmake/install-packages.sh) $(1)
 sources  = $(shell find bench core kernels tuner tests -name '*.cpp' -o -name '*.hpp')
 
-.PHONY: tune test format lint clean
+.PHONY: tune test all-tests fuzz format lint clean
 
 # Build, measure on this machine, draw three figures beside the record.
 tune:
@@ -21,8 +21,11 @@ tune:
 	$(PYTHON) plots/all.py "$$(ls -t results/runs/*.json | head -n 1)"
 
 # Everything with warnings as errors, then again under sanitizers: what computes under those for
-# memory and undefined behaviour, the two threads of a step under the one for races.
-test:
+# memory and undefined behaviour, the two threads of a step under the one for races. Then a minute of
+# hostile model files.
+test: all-tests fuzz
+
+all-tests:
 	$(call packages,tune test)
 	cmake --preset ci
 	cmake --build --preset ci
@@ -33,6 +36,17 @@ test:
 	cmake --preset tsan
 	cmake --build --preset tsan --target conformance-mpi
 	ctest --preset tsan
+
+# Model files that nobody wrote: from the corpus on, for FUZZ_SECONDS. What crashes is left in
+# build/fuzz as crash-*; move it to tests/fuzz/corpus under a name that says what it is.
+FUZZ_SECONDS ?= 60
+fuzz:
+	$(call packages,tune test)
+	cmake --preset fuzz
+	cmake --build --preset fuzz
+	mkdir -p build/fuzz/corpus
+	build/fuzz/bin/model-files-fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=4096 \
+	  -artifact_prefix=build/fuzz/ -verbosity=0 -print_final_stats=1 build/fuzz/corpus tests/fuzz/corpus
 
 format:
 	$(call packages,lint)
