@@ -13,8 +13,8 @@ TOP_LEVEL = {
 # Never part of the tree: what .gitignore names.
 IGNORED = re.compile(r"^(build.*|__pycache__|compile_commands\.json|CMakeUserPresets\.json)$")
 
-CORE = ["core/units", "core/model", "core/config", "core/plan", "core/schedule", "core/record",
-        "core/sim"]
+CORE = ["core/units", "core/model", "core/config", "core/plan", "core/schedule", "core/advice",
+        "core/record", "core/sim"]
 BENCH = ["bench", "bench/measure", "bench/calibrate"]
 BACKENDS = ["bench/backend/sim", "bench/backend/mpi", "bench/backend/nccl"]
 TUNER = ["tuner"]
@@ -27,8 +27,9 @@ USES = {
     "core/config": ["core/units", "core/model"],
     "core/plan": ["core/units", "core/model"],
     "core/schedule": CORE[:4],
-    "core/record": CORE[:5],
-    "core/sim": CORE[:6],
+    "core/advice": CORE[:5],
+    "core/record": CORE[:6],
+    "core/sim": CORE[:7],
     "kernels": ["core/units"],
     "bench": CORE,
     "bench/measure": CORE + ["bench"],
